@@ -42,6 +42,10 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxHeaderBytes);
+  if (limits.max_unread_bytes > 0) {
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, limits.max_unread_bytes);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  }
   if (limits.max_idle_ms > 0) {
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
@@ -67,7 +71,7 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, const ServerLimits& limits,
     const std::shared_ptr<grpc::ServerCredentials>& credentials,
     const std::function<void(grpc::ServerBuilder& builder)>& add_services, Acceptor::HandOn streams,
-    std::function<void(const Socket& connection)> accepted) {
+    std::function<bool(const Socket& connection)> admits) {
   std::unique_ptr<RpcServer> server(new RpcServer());
   ASSIGN_OR_RETURN(server->acceptor_, Acceptor::Listen(address));
   server->port_ = server->acceptor_->port();
@@ -81,13 +85,13 @@ Result<std::unique_ptr<RpcServer>> RpcServer::Start(
     return Unavailable(fmt::format("the {} cannot be started on {}", limits.name, address));
   }
   server->acceptor_->Start([raw = server.get(), streams = std::move(streams),
-                            accepted = std::move(accepted)](Socket connection) {
+                            admits = std::move(admits)](Socket connection) {
     if (streams != nullptr && BeginsStream(connection)) {
       streams(std::move(connection));
       return;
     }
-    if (accepted != nullptr) {
-      accepted(connection);
+    if (admits != nullptr && !admits(connection)) {
+      return;
     }
     grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
     parameters.fd = connection.Release();

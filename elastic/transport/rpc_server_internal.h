@@ -28,6 +28,9 @@ struct ServerLimits {
   // Ends a connection without a call, and one whose other end has vanished without closing it. 0:
   // the clients are ours, keep their connections, and have deadlines on their calls.
   int max_idle_ms = 0;
+  // Of a message, that its client may send before the handler reads it. 0: gRPC's own choice, which
+  // grows with the speed of the connection.
+  int max_unread_bytes = 0;
 };
 
 // A gRPC server behind an Acceptor. Messages are never decompressed (a megabyte of gzip is a
@@ -36,13 +39,14 @@ class RpcServer {
  public:
   // `address` as for the Acceptor. `add_services` registers the services, and only needs to outlive
   // the call. `streams`: gets the connections that are message streams; none are accepted without.
-  // `accepted`: is shown each of the others, before gRPC gets it, on the acceptor's thread.
+  // `admits`: asked of each of the others, on the acceptor's thread, before gRPC gets it; false
+  // closes it.
   static Result<std::unique_ptr<RpcServer>> Start(
       const std::string& address, const ServerLimits& limits,
       const std::shared_ptr<grpc::ServerCredentials>& credentials,
       const std::function<void(grpc::ServerBuilder& builder)>& add_services,
       Acceptor::HandOn streams = nullptr,
-      std::function<void(const Socket& connection)> accepted = nullptr);
+      std::function<bool(const Socket& connection)> admits = nullptr);
   ~RpcServer();  // like Shutdown without a grace period
 
   int port() const { return port_; }

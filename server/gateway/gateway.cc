@@ -54,6 +54,8 @@ constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 
 constexpr size_t kRequestMemory = size_t{512} << 20;
 // A shell that stays at its prompt for longer reconnects without the user noticing.
 constexpr int kMaxIdleMs = 5 * 60'000;
+// Before the login is checked; Strangers::Limits allow for it.
+constexpr int kMaxUnreadBytes = 32 << 10;
 constexpr unsigned kCertificateLookSeconds = 2;
 // SQLite's part of the gateway's memory: a value is on its way to its client, too, as text and in
 // messages.
@@ -102,13 +104,14 @@ class GrpcGateway final : public Gateway {
     limits.max_threads = static_cast<int>(config.max_statements) +
                          static_cast<int>(GatewayScripts::kMaxWaiting) + kSpareThreads;
     limits.max_idle_ms = kMaxIdleMs;
+    limits.max_unread_bytes = kMaxUnreadBytes;
     auto server = elastic::RpcServer::Start(
         config.grpc, limits, credentials,
         [this](grpc::ServerBuilder& builder) {
           builder.RegisterService(gateway_service_.get());
           builder.RegisterService(sqlflow_service_.get());
         },
-        nullptr, [this](const elastic::Socket& connection) { strangers_.Add(connection); });
+        nullptr, [this](const elastic::Socket& connection) { return strangers_.Add(connection); });
     if (!server.ok()) {
       return Unavailable(
                  fmt::format("cannot listen on {}: {}", config.grpc, server.status().message()))

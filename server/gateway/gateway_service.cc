@@ -195,6 +195,7 @@ class GatewayService final
     const auto get = [&]() -> Status {
       response->set_version(kVersion);
       ASSIGN_OR_RETURN(const Login login, SentLogin(*context, scripts_.encrypted()));
+      strangers_.BeginCall(context->peer());
       response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
@@ -235,7 +236,11 @@ Result<Login> SentLogin(const grpc::ServerContext& context, bool encrypted) {
 Status AdmitStranger(const grpc::ServerContext& context, const Login& login,
                      GatewayScripts& scripts, Strangers& strangers) {
   const std::string peer = context.peer();
-  if (!strangers.IsStranger(peer)) {
+  const bool stranger = strangers.BeginCall(peer);
+  if (context.IsCancelled()) {  // nobody waits for what a login would cost
+    return Cancelled("the call was cancelled");
+  }
+  if (!stranger) {
     return OkStatus();
   }
   if (scripts.sources().auth() != Auth::kTrust) {

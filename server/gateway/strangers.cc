@@ -10,18 +10,23 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "server/gateway/client_login_internal.h"
 
 namespace sluice::server {
 namespace {
 
-// A flood fills a megabyte in about that time.
-constexpr std::chrono::milliseconds kLookInterval(10);
+// A flood sends some 10 KB in that time, of which gRPC makes 2 MB.
+constexpr std::chrono::milliseconds kStrangersInterval(10);
 constexpr double kSecondsBetweenLogLines = 10;
+// Of the system's buffer, as long as the client is a stranger: gRPC takes all that is there at
+// once, before anybody can look. The system doubles it.
+constexpr int kReceiveBuffer = 16 << 10;
 // Values of tcpi_state in which this side still reads.
 constexpr int kEstablished = 1;
 constexpr int kCloseWait = 8;
@@ -64,11 +69,26 @@ std::optional<uint64_t> ReceivedBy(int descriptor) {
   return about.tcpi_bytes_received;
 }
 
+void SetOption(int descriptor, int name, int value) {
+  // The system may refuse or limit it.
+  setsockopt(descriptor, SOL_SOCKET, name, &value, sizeof value);
+}
+
+// The system chooses its buffer again.
+void FreeReceiveBuffer(int descriptor) {
+#ifdef SO_BUF_LOCK
+  SetOption(descriptor, SO_BUF_LOCK, 0);
+#else
+  constexpr int kLarge = 4 << 20;
+  SetOption(descriptor, SO_RCVBUF, kLarge);
+#endif
+}
+
 }  // namespace
 
 Strangers::Strangers(Limits limits)
     : limits_(limits),
-      left_of_all_(static_cast<double>(limits.bytes_of_all)),
+      of_all_{static_cast<double>(limits.bytes_of_all), clock_.Now()},
       watcher_([this](const std::stop_token& end) {
         pthread_setname_np(pthread_self(), "strangers");
         Watch(end);
@@ -76,34 +96,55 @@ Strangers::Strangers(Limits limits)
 
 Strangers::~Strangers() = default;
 
-void Strangers::Add(const elastic::Socket& connection) {
-  Stranger stranger{PeerOf(connection.descriptor()),
+bool Strangers::Add(const elastic::Socket& connection) {
+  std::string peer = PeerOf(connection.descriptor());
+  if (peer.empty()) {
+    return true;
+  }
+  std::string address = AddressOf(peer);
+  Stranger stranger{std::move(peer), std::move(address),
                     elastic::Socket::Duplicate(connection.descriptor()), clock_.Now()};
-  if (stranger.peer.empty()) {
-    return;
-  }
   if (!stranger.socket.open()) {  // nobody would see what it sends
-    shutdown(connection.descriptor(), SHUT_RDWR);
-    return;
+    return false;
   }
+  SetOption(connection.descriptor(), SO_RCVBUF, kReceiveBuffer);
   const MutexLock lock(mutex_);
+  if (BudgetOf(stranger.address).left < 0 || of_all_.left < 0) {
+    Disconnect(stranger);
+    return false;
+  }
   if (strangers_.size() >= limits_.most) {
     Disconnect(strangers_.front());
     strangers_.pop_front();
   }
   strangers_.push_back(std::move(stranger));
   changed_.notify_all();
+  return true;
 }
 
-bool Strangers::IsStranger(const std::string& peer) {
+bool Strangers::BeginCall(const std::string& peer) {
   const MutexLock lock(mutex_);
-  return std::any_of(strangers_.begin(), strangers_.end(),
-                     [&peer](const Stranger& stranger) { return stranger.peer == peer; });
+  const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
+                                     [&peer](const Stranger& one) { return one.peer == peer; });
+  if (stranger == strangers_.end()) {
+    return false;
+  }
+  if (++stranger->calls > limits_.calls) {
+    Disconnect(*stranger);
+    strangers_.erase(stranger);
+  }
+  return true;
 }
 
 void Strangers::Welcome(const std::string& peer) {
   const MutexLock lock(mutex_);
-  std::erase_if(strangers_, [&peer](const Stranger& stranger) { return stranger.peer == peer; });
+  std::erase_if(strangers_, [&peer](const Stranger& stranger) {
+    if (stranger.peer != peer) {
+      return false;
+    }
+    FreeReceiveBuffer(stranger.socket.descriptor());
+    return true;
+  });
 }
 
 void Strangers::Watch(const std::stop_token& end) {
@@ -114,26 +155,44 @@ void Strangers::Watch(const std::stop_token& end) {
     // Logged by the callee; the next round tries again.
     [[maybe_unused]] const Status looked = Guarded("looking after clients without a login",
                                                    [this]() NO_THREAD_SAFETY_ANALYSIS { Look(); });
-    changed_.wait_for(lock.native(), end, kLookInterval, [] { return false; });
+    changed_.wait_for(lock.native(), end, kStrangersInterval, [] { return false; });
   }
 }
 
-void Strangers::Look() {
+void Strangers::Budget::Refill(uint64_t bytes_a_second, TimePoint now) {
+  const auto most = static_cast<double>(bytes_a_second);
+  left = std::min(left + most * SecondsBetween(at, now), most);
+  at = now;
+}
+
+Strangers::Budget& Strangers::BudgetOf(const std::string& address) {
   const TimePoint now = clock_.Now();
-  const auto most = static_cast<double>(limits_.bytes_of_all);
-  left_of_all_ = std::min(left_of_all_ + most * SecondsBetween(looked_, now), most);
-  looked_ = now;
-  std::erase_if(strangers_, [this, now](Stranger& stranger) NO_THREAD_SAFETY_ANALYSIS {
+  of_all_.Refill(limits_.bytes_of_all, now);
+  const Budget full{static_cast<double>(limits_.bytes_of_address), now};
+  for (auto entry = of_addresses_.begin(); entry != of_addresses_.end();) {
+    entry->second.Refill(limits_.bytes_of_address, now);
+    entry = entry->second.left < full.left ? std::next(entry) : of_addresses_.erase(entry);
+  }
+  return of_addresses_.try_emplace(address, full).first->second;
+}
+
+void Strangers::Look() {
+  std::erase_if(strangers_, [this](Stranger& stranger) NO_THREAD_SAFETY_ANALYSIS {
     const std::optional<uint64_t> received = ReceivedBy(stranger.socket.descriptor());
     if (!received) {
       return true;
     }
-    left_of_all_ -= static_cast<double>(*received - stranger.bytes);
-    const bool sends = *received > std::exchange(stranger.bytes, *received);
-    const double seconds = SecondsBetween(stranger.since, now);
+    const uint64_t sent = *received - std::exchange(stranger.bytes, *received);
+    if (sent == 0) {
+      return false;
+    }
+    Budget& of_address = BudgetOf(stranger.address);
+    of_address.left -= static_cast<double>(sent);
+    of_all_.left -= static_cast<double>(sent);
+    const double seconds = SecondsBetween(stranger.since, clock_.Now());
     const double allowed =
         static_cast<double>(limits_.bytes) + seconds * static_cast<double>(limits_.bytes_a_second);
-    if (static_cast<double>(*received) <= allowed && (left_of_all_ >= 0 || !sends)) {
+    if (static_cast<double>(*received) <= allowed && of_address.left >= 0 && of_all_.left >= 0) {
       return false;
     }
     Disconnect(stranger);
@@ -142,14 +201,20 @@ void Strangers::Look() {
 }
 
 void Strangers::Disconnect(const Stranger& stranger) {
-  shutdown(stranger.socket.descriptor(), SHUT_RDWR);
+  // Resets the connection and drops what it has received, which gRPC would still read after a
+  // shutdown: as much as the socket's buffer holds.
+  sockaddr nowhere{};
+  nowhere.sa_family = AF_UNSPEC;
+  if (connect(stranger.socket.descriptor(), &nowhere, sizeof nowhere) != 0) {
+    shutdown(stranger.socket.descriptor(), SHUT_RDWR);
+  }
   const TimePoint now = clock_.Now();
   if (told_ == TimePoint{0} || SecondsBetween(told_, now) > kSecondsBetweenLogLines) {
     told_ = now;
     log::Warn(
-        "a client at {} was disconnected: it sent {} bytes without logging in, or there were too "
-        "many such clients",
-        stranger.peer, stranger.bytes);
+        "a client at {} was disconnected: it sent {} bytes and began {} calls without logging in, "
+        "or there were too many such clients",
+        stranger.peer, stranger.bytes, stranger.calls);
   }
 }
 

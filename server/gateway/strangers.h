@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -17,17 +18,21 @@ namespace sluice::server {
 // The gRPC port's connections whose client has not logged in yet. gRPC 1.51 does not limit the
 // streams that a client opens and resets (HTTP/2's rapid reset, CVE-2023-44487), each of which
 // costs kilobytes, so the bytes that a connection may send before a login are limited here, of each
-// connection and of all together: who sends more is disconnected. Thread-safe.
+// connection, of each address and of all together: who sends more is disconnected. Thread-safe.
 class Strangers {
  public:
   struct Limits {
     // Of one connection: TLS's handshake, a call's headers, and what an HTTP/2 stream takes before
     // the first message is read, or a whole message of SQLFlow, whose login is in it.
-    uint64_t bytes = uint64_t{128} << 10;
+    uint64_t bytes = uint64_t{96} << 10;
     // For checks of health that never log in.
     uint64_t bytes_a_second = uint64_t{1} << 10;
-    // Of all connections together: at once, and each second from then on.
-    uint64_t bytes_of_all = uint64_t{1} << 20;
+    // Of the connections of one address, and of all together: at once, and again each second. While
+    // they have none left, new connections are reset.
+    uint64_t bytes_of_address = uint64_t{128} << 10;
+    uint64_t bytes_of_all = uint64_t{512} << 10;
+    // Calls of one connection, none of which logs in.
+    int calls = 32;
     // Connections; a new one replaces the oldest.
     size_t most = 128;
   };
@@ -37,21 +42,32 @@ class Strangers {
   Strangers(const Strangers&) = delete;
   Strangers& operator=(const Strangers&) = delete;
 
-  // A new connection. Those at local addresses are not limited.
-  void Add(const elastic::Socket& connection) EXCLUDES(mutex_);
-  // `peer`: the client's address, as gRPC spells it.
-  bool IsStranger(const std::string& peer) EXCLUDES(mutex_);
+  // A new connection; false: it is not to be served. Those at local addresses are not limited.
+  [[nodiscard]] bool Add(const elastic::Socket& connection) EXCLUDES(mutex_);
+  // Whether a call comes from a client that has not logged in yet. `peer`: its address, as gRPC
+  // spells it.
+  bool BeginCall(const std::string& peer) EXCLUDES(mutex_);
   // The client has logged in: its connection may send as much as it likes.
   void Welcome(const std::string& peer) EXCLUDES(mutex_);
 
  private:
   struct Stranger {
     std::string peer;
+    std::string address;
     elastic::Socket socket;  // another descriptor of the connection
     TimePoint since;
     uint64_t bytes = 0;  // received so far
+    int calls = 0;
   };
 
+  // What may still be sent, at the time `at`; below 0: too much was sent.
+  struct Budget {
+    double left = 0;
+    TimePoint at{0};
+    void Refill(uint64_t bytes_a_second, TimePoint now);
+  };
+
+  Budget& BudgetOf(const std::string& address) REQUIRES(mutex_);
   void Watch(const std::stop_token& end) EXCLUDES(mutex_);
   void Look() REQUIRES(mutex_);
   void Disconnect(const Stranger& stranger) REQUIRES(mutex_);
@@ -61,10 +77,10 @@ class Strangers {
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::list<Stranger> strangers_ GUARDED_BY(mutex_);  // oldest first
-  double left_of_all_ GUARDED_BY(mutex_);             // of limits_.bytes_of_all
-  TimePoint looked_ GUARDED_BY(mutex_){0};
-  TimePoint told_ GUARDED_BY(mutex_){0};  // of a disconnection, in the log
-  std::jthread watcher_;                  // ends before the members that it uses
+  Budget of_all_ GUARDED_BY(mutex_);
+  std::map<std::string, Budget> of_addresses_ GUARDED_BY(mutex_);  // without those that are full
+  TimePoint told_ GUARDED_BY(mutex_){0};                           // of a disconnection, in the log
+  std::jthread watcher_;  // ends before the members that it uses
 };
 
 }  // namespace sluice::server

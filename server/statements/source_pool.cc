@@ -185,7 +185,12 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
       return Lease(this, std::move(idle));
     }
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Opened> opened, OpenFor(login, stop));
+  auto made = OpenFor(login, stop);
+  if (asks && made.status().sqlstate().starts_with("08")) {  // of no concern to a stranger
+    log::Warn("nobody can log in: {}", made.status().ToString());
+    return Unavailable("the database cannot be reached").SqlState(made.status().sqlstate());
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Opened> opened, std::move(made));
   ASSIGN_OR_RETURN(opened->role_id, RoleId(login.role));
   return Lease(this, std::move(opened));
 }
@@ -241,10 +246,6 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     const std::string state = source.status().sqlstate();
     if (!state.starts_with("28")) {
       throttle_.Undecided(login.address, login.role);
-      if (state.starts_with("08")) {  // details are not for clients that have not logged in
-        log::Warn("nobody can log in: {}", source.status().ToString());
-        return Unavailable("the database cannot be reached").SqlState(state);
-      }
       return source.status();
     }
     return state == "28P01" ? RefuseLogin(login) : RefuseLogin(login, source.status());

@@ -7,8 +7,11 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "server/gateway/client_login_internal.h"
@@ -61,7 +64,8 @@ class Pair {
   }
   bool Disconnected() const {
     char byte = 0;
-    return recv(client_.descriptor(), &byte, 1, MSG_DONTWAIT) == 0;
+    return recv(client_.descriptor(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET ||
+           errno == EPIPE;
   }
 
  private:
@@ -71,61 +75,77 @@ class Pair {
 };
 
 constexpr Strangers::Limits kFew{
-    .bytes = 1'000, .bytes_a_second = 0, .bytes_of_all = 2'500, .most = 3};
+    .bytes = 1'000, .bytes_a_second = 0, .bytes_of_address = 2'500, .most = 3};
 
 TEST(Strangers, WhoSendsTooMuchBeforeTheLoginIsDisconnected) {
   Strangers strangers(kFew);
   const Pair much;
   const Pair little;
-  strangers.Add(much.server());
-  strangers.Add(little.server());
-  EXPECT_TRUE(strangers.IsStranger(much.peer()));
+  EXPECT_TRUE(strangers.Add(much.server()));
+  EXPECT_TRUE(strangers.Add(little.server()));
+  EXPECT_TRUE(strangers.BeginCall(much.peer()));
   little.Send(900);
   much.Send(1'100);
   EXPECT_TRUE(Eventually([&] { return much.Disconnected(); }));
   EXPECT_FALSE(little.Disconnected());
-  EXPECT_FALSE(strangers.IsStranger(much.peer()));
+  EXPECT_FALSE(strangers.BeginCall(much.peer()));
 }
 
 TEST(Strangers, WhoHasLoggedInSendsWhatTheyLike) {
   Strangers strangers(kFew);
   const Pair known;
   const Pair other;
-  strangers.Add(known.server());
-  strangers.Add(other.server());
+  EXPECT_TRUE(strangers.Add(known.server()));
+  EXPECT_TRUE(strangers.Add(other.server()));
   strangers.Welcome(known.peer());
-  EXPECT_FALSE(strangers.IsStranger(known.peer()));
+  EXPECT_FALSE(strangers.BeginCall(known.peer()));
   known.Send(50'000);
   other.Send(1'001);
   EXPECT_TRUE(Eventually([&] { return other.Disconnected(); }));
   EXPECT_FALSE(known.Disconnected());
 }
 
-TEST(Strangers, AllTogetherAreLimited) {
-  Strangers strangers({.bytes = 1'000, .bytes_a_second = 0, .bytes_of_all = 1'000, .most = 100});
-  std::vector<Pair> pairs(20);
-  for (const Pair& pair : pairs) {
-    strangers.Add(pair.server());
-    pair.Send(900);
+TEST(Strangers, WhoBeginsTooManyCallsIsDisconnected) {
+  Strangers strangers({.calls = 3});
+  const Pair pair;
+  EXPECT_TRUE(strangers.Add(pair.server()));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(strangers.BeginCall(pair.peer()));
   }
-  const auto disconnected = [&pairs] {
-    return std::count_if(pairs.begin(), pairs.end(),
-                         [](const Pair& pair) { return pair.Disconnected(); });
-  };
-  EXPECT_TRUE(Eventually([&] { return disconnected() >= 10; }));
-  EXPECT_LT(disconnected(), 20) << "the first may send";
+  EXPECT_FALSE(pair.Disconnected());
+  EXPECT_TRUE(strangers.BeginCall(pair.peer()));
+  EXPECT_TRUE(Eventually([&] { return pair.Disconnected(); }));
+}
+
+TEST(Strangers, AllTogetherAreLimited) {
+  for (const Strangers::Limits& limits :
+       {Strangers::Limits{.bytes = 1'000, .bytes_of_address = 1'000},
+        Strangers::Limits{.bytes = 1'000, .bytes_of_all = 1'000}}) {
+    Strangers strangers(limits);
+    std::vector<Pair> pairs(20);
+    for (const Pair& pair : pairs) {
+      pair.Send(900);
+      std::ignore = strangers.Add(pair.server());  // of the later ones some may be refused
+    }
+    const auto disconnected = [&pairs] {
+      return std::count_if(pairs.begin(), pairs.end(),
+                           [](const Pair& pair) { return pair.Disconnected(); });
+    };
+    EXPECT_TRUE(Eventually([&] { return disconnected() >= 10; }));
+    EXPECT_LT(disconnected(), 20) << "the first may send";
+  }
 }
 
 TEST(Strangers, ANewOneReplacesTheOldest) {
   Strangers strangers(kFew);
   const std::vector<Pair> pairs(4);
   for (const Pair& pair : pairs) {
-    strangers.Add(pair.server());
+    EXPECT_TRUE(strangers.Add(pair.server()));
   }
   EXPECT_TRUE(Eventually([&] { return pairs[0].Disconnected(); }));
-  EXPECT_FALSE(strangers.IsStranger(pairs[0].peer()));
-  EXPECT_TRUE(strangers.IsStranger(pairs[1].peer()));
-  EXPECT_TRUE(strangers.IsStranger(pairs[3].peer()));
+  EXPECT_FALSE(strangers.BeginCall(pairs[0].peer()));
+  EXPECT_TRUE(strangers.BeginCall(pairs[1].peer()));
+  EXPECT_TRUE(strangers.BeginCall(pairs[3].peer()));
 }
 
 TEST(Strangers, AddressesAreSpelledAsGrpcSpellsThem) {
@@ -134,8 +154,8 @@ TEST(Strangers, AddressesAreSpelledAsGrpcSpellsThem) {
     GTEST_SKIP() << "this machine has no IPv6";
   }
   Strangers strangers(kFew);
-  strangers.Add(six.server());
-  EXPECT_TRUE(strangers.IsStranger("ipv6:%5B::1%5D:" + std::to_string(six.port())));
+  EXPECT_TRUE(strangers.Add(six.server()));
+  EXPECT_TRUE(strangers.BeginCall("ipv6:%5B::1%5D:" + std::to_string(six.port())));
 }
 
 // A gateway over SQLite with one user, ann.
@@ -143,7 +163,7 @@ class StrangersAtAGateway : public RunningGateway {
  protected:
   void SetUp() override {
     RunningGateway::SetUp();
-    passwords_ = path_ + ".passwords";
+    passwords_ = path_ + ".users/passwords";
     ASSERT_TRUE(pgwire::SetPassword(passwords_, "ann", "right").ok());
     config_.password_file = passwords_;
     config_.auth = "scram";
@@ -152,14 +172,21 @@ class StrangersAtAGateway : public RunningGateway {
   }
   void TearDown() override {
     RunningGateway::TearDown();
-    std::filesystem::remove(passwords_);
+    std::filesystem::remove_all(path_ + ".users");
   }
   Status RunAs(const std::string& password, const std::string& script) {
-    auto client = GatewayClient::Connect(
-        {.address = gateway_->address(), .user = "ann", .role = "ann", .password = password});
+    auto client = GatewayClient::Connect({gateway_->address(), "", "ann", "ann", password});
     RETURN_IF_ERROR(client.status());
     RecordingSink sink;
     return (*client)->Run(script, {}, sink);
+  }
+
+  std::shared_ptr<grpc::Channel> NewConnection() const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // shared with no other channel
+    arguments.SetMaxReceiveMessageSize(-1);
+    return grpc::CreateCustomChannel(gateway_->address(), grpc::InsecureChannelCredentials(),
+                                     arguments);
   }
 
   std::string passwords_;
@@ -206,13 +233,11 @@ TEST_F(StrangersAtAGateway, WhoOpensAndResetsStreamsIsDisconnected) {
 // The login is checked before the message is read.
 TEST_F(StrangersAtAGateway, TheFirstScriptMayBeLong) {
   const auto run = [&](const std::string& password) {
-    const auto channel =
-        grpc::CreateChannel(gateway_->address(), grpc::InsecureChannelCredentials());
     grpc::ClientContext context;
     context.AddMetadata(kAuthorization, BasicAuthorization("ann", password));
     v1::RunRequest request;
     request.set_script("SELECT 1 --" + std::string(12 << 20, 'x'));
-    const auto stream = v1::Gateway::NewStub(channel)->Run(&context, request);
+    const auto stream = v1::Gateway::NewStub(NewConnection())->Run(&context, request);
     v1::RunUpdate update;
     while (stream->Read(&update)) {
     }
@@ -227,9 +252,7 @@ TEST_F(StrangersAtAGateway, TheFirstScriptMayBeLong) {
 // Its login is in the message itself, or in the call's metadata.
 TEST_F(StrangersAtAGateway, ASqlflowClientLogsInWithItsFirstMessage) {
   const auto run = [&](const std::string& script, bool metadata) {
-    const auto channel =
-        grpc::CreateChannel(gateway_->address(), grpc::InsecureChannelCredentials());
-    const auto stub = proto::SQLFlow::NewStub(channel);
+    const auto stub = proto::SQLFlow::NewStub(NewConnection());
     grpc::ClientContext context;
     if (metadata) {
       context.AddMetadata(kAuthorization, BasicAuthorization("ann", "right"));
@@ -242,11 +265,11 @@ TEST_F(StrangersAtAGateway, ASqlflowClientLogsInWithItsFirstMessage) {
     }
     return stream->Finish();
   };
+  EXPECT_THAT(run("SELECT 1", false).error_message(), HasSubstr("asks for a user"));
   const std::string script = "SELECT 1 --" + std::string(1 << 20, 'x');
   EXPECT_TRUE(run(script, true).ok());
   const grpc::Status nobody = run(script, false);
   EXPECT_EQ(nobody.error_code(), grpc::StatusCode::UNAVAILABLE) << nobody.error_message();
-  EXPECT_THAT(run("SELECT 1", false).error_message(), HasSubstr("asks for a user"));
 }
 
 }  // namespace
