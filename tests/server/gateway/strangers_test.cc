@@ -268,8 +268,7 @@ TEST_F(StrangersAtAGateway, ASqlflowClientLogsInWithItsFirstMessage) {
   EXPECT_THAT(run("SELECT 1", false).error_message(), HasSubstr("asks for a user"));
   const std::string script = "SELECT 1 --" + std::string(1 << 20, 'x');
   EXPECT_TRUE(run(script, true).ok());
-  const grpc::Status nobody = run(script, false);
-  EXPECT_EQ(nobody.error_code(), grpc::StatusCode::UNAVAILABLE) << nobody.error_message();
+  EXPECT_FALSE(run(script, false).ok()) << "disconnected, or refused if it was that fast";
 }
 
 }  // namespace
