@@ -28,12 +28,17 @@ struct Pass {
 // may not be merged, in the order of the shards.
 using PassRun = std::function<Result<std::vector<std::string>>(const Pass&)>;
 
+// How a training goes on elsewhere if it is lost.
+struct TrainingMemory {
+  // What an earlier training over the same rows has remembered, in order; empty: there was none.
+  std::vector<std::string> remembered = {};
+  std::function<void(std::string)> remember = {};  // null: nobody goes on
+};
+
 // How a search does its passes, and how another one goes on if this one is lost.
 struct PassSearch {
   PassRun run;
-  // What an earlier search over the same rows has remembered, in order; empty: there was none.
-  std::vector<std::string> remembered = {};
-  std::function<void(std::string)> remember = {};  // null: nobody goes on
+  TrainingMemory memory = {};
 };
 
 // A worker's part of passes. Not thread-safe.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/registry/registry.h"
+#include "models/trees/gradient_boosting.h"
 #include "parser/printer.h"
 #include "planner/plan.pb.h"
 #include "planner/pods.h"
@@ -74,10 +75,14 @@ Status FillCheckpoints(const parser::TrainStatement& statement, const models::Mo
     return OkStatus();
   }
   const Span place = attributes.SpanOf(kDirectory);
-  if (type.family == models::ModelFamily::kTrees) {
-    return InvalidArgument("boosted trees keep no checkpoints")
+  if (type.family == models::ModelFamily::kTrees &&
+      !models::GradientBoosting::GrowsHere(plan->model()) &&
+      models::GradientBoosting::Make(plan->model()).ok()) {
+    return InvalidArgument("trees that libxgboost trains keep no checkpoints")
         .At(place)
-        .Hint("leave engine.checkpoint_dir out, or train a network");
+        .Hint(
+            "leave engine.checkpoint_dir out; those of booster gbtree keep some, but for rankings "
+            "and the like (docs/engine.md)");
   }
   Result<std::string> folder = options.checkpoint_root.has_value()
                                    ? FolderIn(*options.checkpoint_root, *directory)

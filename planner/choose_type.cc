@@ -51,7 +51,9 @@ bool Accepts(const ModelType& type, const parser::Attribute& attribute) {
   if (spec == nullptr || spec->without_effect) {
     return false;
   }
-  return type.family != ModelFamily::kTrees || spec->name != "engine.checkpoint_dir";
+  // What libxgboost trains keeps none.
+  return type.family != ModelFamily::kTrees || type.name == "xgboost.gbtree" ||
+         spec->name != "engine.checkpoint_dir";
 }
 
 bool Knows(const ModelType& type, const parser::Attribute& attribute) {

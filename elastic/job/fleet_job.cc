@@ -308,9 +308,9 @@ class FleetJob {
       case Master::Action::Kind::kKeepWeights:
         return parameter_calls_.Put([this, order = action.keep] { return Keep(order); });
       case Master::Action::Kind::kCheckpoint:
-        if (AllReduces()) {
+        if (AllReduces() || passes_ != nullptr) {
           return parameter_calls_.Put([this] {
-            OfferDraft(*job_.checkpoints, *host_);
+            passes_ != nullptr ? passes_->WriteCheckpoint() : OfferDraft(*job_.checkpoints, *host_);
             return Status();
           });
         }

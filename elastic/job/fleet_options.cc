@@ -5,6 +5,7 @@
 #include "elastic/job/job_options_internal.h"
 #include "elastic/job/training_job.h"
 #include "elastic/rpc/job_endpoint.h"
+#include "elastic/worker/passes.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 
@@ -64,7 +65,7 @@ ParameterFleet::Options ParameterOptionsOf(const TrainingJob& job, const JobEndp
   options.replicas = strategy.replicas() > 0;
   options.key = endpoint.key;
   options.term = endpoint.term;
-  if (job.checkpoints != nullptr && !AllReduces(strategy)) {
+  if (job.checkpoints != nullptr && !AllReduces(strategy) && !MakesPasses(job.plan)) {
     const CheckpointManifest about = job.checkpoints->Manifest();
     options.checkpoints = job.checkpoints->directory();
     options.model = about.model;

@@ -1,11 +1,14 @@
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_passes_internal.h"
 #include "elastic/job/training_job.h"
+#include "elastic/job/tree_checkpoints.h"
 #include "elastic/worker/feature_reader.h"
+#include "elastic/worker/row_selection.h"
 #include "models/linear_optimum.h"
 #include "models/model.pb.h"
 #include "models/registry/registry.h"
@@ -20,9 +23,13 @@ constexpr size_t kRowsPerBatch = 8192;
 // The rows of validation.select, which this process reads itself: they judge each round.
 class JudgingRows {
  public:
+  // Called with their checksum when all have been read.
+  using OnRead = std::function<Status(uint64_t checksum)>;
   static Result<std::unique_ptr<JudgingRows>> Open(const TrainingJob& job,
-                                                   const models::FeatureTransform& transform) {
+                                                   const models::FeatureTransform& transform,
+                                                   OnRead on_read) {
     auto rows = std::make_unique<JudgingRows>();
+    rows->on_read_ = std::move(on_read);
     rows->shards_ = job.validation->shards_size();
     ASSIGN_OR_RETURN(rows->reader_,
                      FeatureReader::Make(job.source, *job.validation, transform, {}));
@@ -34,6 +41,7 @@ class JudgingRows {
                 [this] {
                   reader_->Close();
                   shard_ = 0;
+                  checksum_ = 0;
                   return OkStatus();
                 },
             .most_kept = 0};
@@ -45,6 +53,7 @@ class JudgingRows {
     while (batch_.rows == 0) {
       if (!reader_->open()) {
         if (shard_ == shards_) {
+          RETURN_IF_ERROR(on_read_(checksum_));
           break;
         }
         RETURN_IF_ERROR(reader_->Open(ShardId(shard_++)));
@@ -54,11 +63,14 @@ class JudgingRows {
         reader_->AppendTraining(&batch_);
       }
     }
+    checksum_ += ChecksumOf(batch_);
     return &batch_;
   }
 
   std::unique_ptr<FeatureReader> reader_;
+  OnRead on_read_;
   int shards_ = 0, shard_ = 0;
+  uint64_t checksum_ = 0;
   models::FeatureBatch batch_;
 };
 
@@ -132,7 +144,13 @@ Status FleetPasses::GrowTrees() {
   const bool judges = job_.plan.early_stopping().patience() > 0;
   std::unique_ptr<JudgingRows> apart;
   if (judges && job_.validation != nullptr) {
-    ASSIGN_OR_RETURN(apart, JudgingRows::Open(job_, trees->transform()));
+    ASSIGN_OR_RETURN(const TreeCheckpoint resumed,
+                     TreesToResume(job_.checkpoints, job_.dataset.shards_size()));
+    ASSIGN_OR_RETURN(apart, JudgingRows::Open(job_, trees->transform(),
+                                              [this, then = resumed.judges](uint64_t checksum) {
+                                                judges_ = checksum;
+                                                return CheckJudges(then, checksum);
+                                              }));
   }
   const auto tell = [this](const models::GradientBoosting::Round& round) {
     found_.loss = round.metrics.empty() ? 0 : round.metrics.front().second;
@@ -149,16 +167,21 @@ Status FleetPasses::GrowTrees() {
   };
   models::PassSearch search;
   search.run = [this](const models::Pass& pass) { return Run(pass); };
-  search.remember = [this](std::string what) {
-    host_.With([&](Master& master, TimePoint) { master.Remember(std::move(what)); });
+  search.memory.remember = [this](std::string what) {
+    host_.With([&](Master& master, TimePoint now) { master.Remember(std::move(what), now); });
   };
-  search.remembered = host_.With([](Master& master, TimePoint) { return master.remembered(); });
+  search.memory.remembered =
+      host_.With([](Master& master, TimePoint) { return master.remembered(); });
   RETURN_IF_ERROR(trees->TrainByPasses(
       search, apart != nullptr ? apart->Source() : models::GradientBoosting::BatchSource{},
       judges && apart == nullptr && job_.plan.split().kind() != plan::Split::NONE, tell,
       stop_.get_token(), job_.finish));
   ASSIGN_OR_RETURN(found_.trees, trees->Save());
   return Status();
+}
+
+void FleetPasses::WriteCheckpoint() {
+  WriteTreesOf(host_, *job_.checkpoints, judges_);
 }
 
 Result<std::vector<std::string>> FleetPasses::Run(const models::Pass& pass) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <map>
@@ -34,6 +35,8 @@ class FleetPasses {
 
   // Returns when the first pass is known, so that workers may begin.
   void Start();
+  // Of trees (Master::Action::kCheckpoint). On any thread.
+  void WriteCheckpoint();
   // The sums of the pass are complete (Master::Action::kPassDone).
   void OnPassDone();
   void Stop();
@@ -57,7 +60,8 @@ class FleetPasses {
   MasterHost& host_;
   MasterServer& door_;
   Found found_;
-  Epoch epoch_ = kNoEpoch;  // of the last pass
+  Epoch epoch_ = kNoEpoch;            // of the last pass
+  std::atomic<uint64_t> judges_ = 0;  // checksum of the rows that judge, once they have been read
   std::stop_source stop_;
 
   Mutex mutex_;

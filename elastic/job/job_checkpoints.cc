@@ -6,7 +6,10 @@
 #include <filesystem>
 
 #include "catalog/dataset.pb.h"
+#include "elastic/job/tree_checkpoints.h"
 #include "models/model.h"
+#include "models/registry/registry.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
@@ -51,6 +54,16 @@ std::string Difference(const catalog::DatasetSpec& then, const catalog::DatasetS
 std::string KindOf(const plan::TrainPlan& plan) {
   return fmt::format("{} {}", plan::Strategy::Mode_Name(plan.strategy().mode()),
                      plan::Strategy::Kind_Name(plan.strategy().kind()));
+}
+
+// What is checkpointed of the model.
+Result<std::string> ModelOf(const models::ModelSpec& model) {
+  if (models::IsTrees(model)) {
+    ASSIGN_OR_RETURN(const auto trees, models::GradientBoosting::Make(model));
+    return fmt::format("trees of {} outputs", trees->outputs());
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network, models::Network::Make(model));
+  return DescribeModel(model, *network);
 }
 
 constexpr char kHint[] = "empty the folder or name another: the training begins anew";
@@ -121,9 +134,7 @@ Result<std::optional<JobCheckpoints>> JobCheckpoints::Open(const plan::TrainPlan
     to_run = checkpoints.PlanToRun(plan);
   }
   checkpoints.about_.plan = to_run.SerializeAsString();
-  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
-                   models::Network::Make(to_run.model()));
-  checkpoints.about_.model = DescribeModel(to_run.model(), *network);
+  ASSIGN_OR_RETURN(checkpoints.about_.model, ModelOf(to_run.model()));
   if (checkpoints.restore_.has_value() &&
       checkpoints.restore_->manifest.model != checkpoints.about_.model) {
     return at(
@@ -249,6 +260,12 @@ Result<std::unique_ptr<Master>> MakeMaster(const Master::Options& options,
                                            const JobCheckpoints* checkpoints, TimePoint now) {
   if (checkpoints == nullptr || !checkpoints->restore().has_value()) {
     return std::make_unique<Master>(options, now);
+  }
+  if (options.passes) {
+    ASSIGN_OR_RETURN(TreeCheckpoint trees, TreesToResume(checkpoints, options.queue.shards));
+    auto master = std::make_unique<Master>(options, now);
+    master->ResumePasses(std::move(trees.remembered), trees.rows);
+    return master;
   }
   return Master::Resume(options, checkpoints->restore()->manifest.queue_state, now);
 }

@@ -70,7 +70,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, size_t outp
     options.database_seconds = plan.database_patience_seconds();
   }
   options.snapshot_rows = dataset.counted_rows() > 0 ? dataset.counted_rows() : -1;
-  options.skip_poison = plan.strategy().skip_poison();
+  // Trees of a part of the rows would not be those of one process.
+  options.skip_poison = plan.strategy().skip_poison() && !options.merges;
   options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;
   if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
     options.staleness = plan.strategy().staleness();

@@ -155,10 +155,13 @@ class Master {
   // Passes (Options::passes).
   PassResults& passes() { return passes_; }
   // For the search of a master that takes over: what it finds in `remembered`, in order.
-  void Remember(std::string what) { journal_.Remember(std::move(what)); }
+  void Remember(std::string what, TimePoint now);
   const std::vector<std::string>& remembered() const { return journal_.remembered(); }
   void NextPass(TimePoint now);
   void EndPasses(TimePoint now);
+  // A new job goes on from a checkpoint: with what was remembered, over rows that must be as known.
+  // Precondition: known of as many shards.
+  void ResumePasses(std::vector<std::string> remembered, const Ledger::Known& rows);
   // After a takeover: starts from the beginning, with the existing workers.
   void BeginPassesAgain(TimePoint now);
 
@@ -209,6 +212,7 @@ class Master {
 
  private:
   uint32_t RateCuts() const;  // before the epoch that is being trained
+  int64_t steps() const;      // of the optimizer; of trees: rounds
   // master_passes.cc: shards that the worker adds up and reports together; none: it has to wait.
   std::vector<Task> TakeShards(Incarnation worker, TimePoint now);
   Result<TaskQueue::Answer> ReportPass(Incarnation worker, const TaskReport& report, TimePoint now);

@@ -16,7 +16,7 @@ constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 }  // namespace
 
 void Master::CheckpointIfDue(TimePoint now) {
-  if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
+  if (!finished() && checkpoints_.Begin(steps(), now)) {
     BeginCheckpoint();
   }
 }
@@ -49,7 +49,7 @@ void Master::SuspendIfDue(TimePoint now) {
         fmt::format("none could be written for {} seconds: the job continues from the one before",
                     Suspension::kLongestSeconds));
     EndSuspended();
-  } else if (!suspension_.last_checkpoint() && checkpoints_.BeginNow(queue_.steps(), now)) {
+  } else if (!suspension_.last_checkpoint() && checkpoints_.BeginNow(steps(), now)) {
     suspension_.OnLastCheckpoint();
     BeginCheckpoint();
   }

@@ -103,6 +103,25 @@ void Master::EndPasses(TimePoint now) {
   }
 }
 
+void Master::Remember(std::string what, TimePoint now) {
+  journal_.Remember(std::move(what));
+  CheckpointIfDue(now);
+}
+
+int64_t Master::steps() const {
+  return options_.passes ? static_cast<int64_t>(std::max<size_t>(1, remembered().size())) - 1
+                         : queue_.steps();
+}
+
+void Master::ResumePasses(std::vector<std::string> remembered, const Ledger::Known& rows) {
+  for (std::string& what : remembered) {
+    journal_.Remember(std::move(what));
+  }
+  queue_.Expect(rows);
+  checkpoints_.StartFrom(steps());
+  outbox_.AddEvent("resumed", fmt::format("at step {}, the rounds of trees so far", steps()));
+}
+
 void Master::BeginPassesAgain(TimePoint now) {
   if (phase_ == Phase::kFailed) {
     return;
@@ -111,7 +130,9 @@ void Master::BeginPassesAgain(TimePoint now) {
       ? outbox_.AddEvent("training_begins_again", "what had been added up was the last master's")
       : outbox_.AddEvent("training_goes_on",
                          fmt::format("after {} rounds of trees", remembered().size() - 1));
+  const Ledger::Known rows = queue_.ledger().known();  // as of a checkpoint
   queue_ = TaskQueue(options_.queue);
+  queue_.Expect(rows);
   queue_.TakeOver(term_, {}, now);
   journal_.StartOver();
   passes_.Clear();

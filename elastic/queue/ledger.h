@@ -41,6 +41,16 @@ class Ledger {
   // The shard's rows have been read only to be compared.
   Status Compare(ShardId shard, uint64_t checksum) const;
   void SawChecksum(ShardId shard, uint64_t checksum);
+  // What is known of each shard: its training rows (-1: nothing), and the checksum of all its rows
+  // (0: nothing; or none of any shard).
+  struct Known {
+    std::vector<int64_t> rows = {};
+    std::vector<uint64_t> checksums = {};
+  };
+  Known known() const { return {shard_rows_, checksums_}; }
+  // A job resumes from a checkpoint: the rows must be as they were then. Precondition: it is known
+  // of as many shards.
+  void Expect(const Known& known);
   // A job resumes from a checkpoint, perhaps from another database: none of its rows have been read
   // since.
   void ForgetReads() { read_.clear(); }

@@ -85,6 +85,7 @@ class QueueState {
   const QueueOptions& options() const { return options_; }
   const Ledger& ledger() const { return ledger_; }
   void ForgetReads() { ledger_.ForgetReads(); }
+  void Expect(const Ledger::Known& known) { ledger_.Expect(known); }
   Epoch epoch() const { return epoch_; }
   ShardPosition cursor() const { return cursor_; }  // positions before it have been handed out
   RoundIndex round() const { return round_; }

@@ -98,6 +98,8 @@ class TaskQueue {
   int64_t steps() const { return state_.steps(); }
   const std::vector<int64_t>& rows_per_epoch() const { return ledger().rows_per_epoch(); }
   int64_t RowsOfSnapshot() const { return ledger().RowsOfSnapshot(); }
+  // As of Ledger.
+  void Expect(const Ledger::Known& known) { state_.Expect(known); }
   // Fails unless every shard has been committed `epochs run` times, with the same rows each time.
   Status CheckLedger() const;
 

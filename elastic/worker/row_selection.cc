@@ -94,6 +94,9 @@ uint64_t ChecksumOf(const models::FeatureBatch& rows) {
     for (const models::IdSlot& slot : rows.slots) {
       for (size_t i = slot.Begin(row); i < slot.End(row); ++i) {
         add(slot.ids[i]);
+        if (!slot.weights.empty()) {
+          add(std::bit_cast<uint32_t>(slot.weights[i]));
+        }
       }
     }
     for (size_t i = row * label_width; i < (row + 1) * label_width; ++i) {
@@ -101,6 +104,9 @@ uint64_t ChecksumOf(const models::FeatureBatch& rows) {
     }
     if (!rows.offsets.empty()) {
       add(std::bit_cast<uint32_t>(rows.offsets[row]));
+    }
+    if (!rows.weights.empty()) {
+      add(std::bit_cast<uint32_t>(rows.weights[row]));
     }
     sum += hash ^ (hash >> 32);
   }

@@ -135,14 +135,21 @@ Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& sour
   if (plan.has_base()) {
     ASSIGN_OR_RETURN(base, LoadBase(plan, catalog.models()));
   }
-  const elastic::TrainingJob training{
-      .plan = plan,
-      .source = source,
-      .dataset = datasets.train->spec(),
-      .validation = datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
-      .progress = progress,
-      .stop = job.stop_token(),
-      .profile = &job.profile()};
+  const catalog::DatasetSpec* validation =
+      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
+  if (checkpoints != nullptr) {
+    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
+  }
+  const elastic::TrainingJob training{.plan = plan,
+                                      .source = source,
+                                      .dataset = data,
+                                      .validation = validation,
+                                      .progress = progress,
+                                      .events = EventsOf(job),
+                                      .stop = job.stop_token(),
+                                      .profile = &job.profile(),
+                                      .checkpoints = checkpoints};
   return plan.refits() ? TrainAndRefit(training) : TrainOnce(training, base);
 }
 

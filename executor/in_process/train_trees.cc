@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
+#include <utility>
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/further_metrics.h"
+#include "elastic/job/tree_checkpoints.h"
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scoring/scorer.h"
@@ -28,6 +31,8 @@ class FeatureRows {
   // `on_rows`: called after each batch.
   FeatureRows(int shards, std::function<void()> on_rows, std::stop_token stop)
       : shards_(shards), on_rows_(std::move(on_rows)), stop_(std::move(stop)) {}
+  // Tells it of each shard that is read for the first time.
+  void CompareBy(elastic::LocalTreeCheckpoints* checkpoints) { checkpoints_ = checkpoints; }
 
   // `clock`: of the thread that takes the rows.
   Status Open(catalog::DataSource& source, const catalog::DatasetSpec& spec,
@@ -62,6 +67,7 @@ class FeatureRows {
       }
       ASSIGN_OR_RETURN(const bool more, reader_->Next(kRowsPerBatch));
       if (!more) {
+        RETURN_IF_ERROR(EndShard());
         ++shard_;
         continue;
       }
@@ -77,6 +83,9 @@ class FeatureRows {
     rows_read_ += static_cast<int64_t>(reader_->rows());
     on_rows_();
     train_.Clear();
+    if (first_pass_ && checkpoints_ != nullptr) {
+      checkpoints_->AddRows(reader_->features());
+    }
     reader_->AppendTraining(&train_);
     if (first_pass_) {
       reader_->AppendValidation(&validation_);
@@ -84,12 +93,22 @@ class FeatureRows {
     }
   }
 
+  Status EndShard() {
+    const int64_t rows = rows_ - std::exchange(rows_before_, rows_);
+    return checkpoints_ != nullptr && first_pass_
+               ? checkpoints_->EndShard(elastic::ShardId(shard_), rows)
+               : OkStatus();
+  }
+
   Status Rewind() {
     reader_->Close();
     shard_ = 0;
     if (first_pass_) {  // it was interrupted and starts over: none of it counts
-      rows_ = 0;
+      rows_ = rows_before_ = 0;
       validation_.Clear();
+      if (checkpoints_ != nullptr) {
+        checkpoints_->ForgetRows();
+      }
     }
     return OkStatus();
   }
@@ -101,8 +120,9 @@ class FeatureRows {
   int shard_ = 0;
   models::FeatureBatch train_, validation_, end_;
   bool first_pass_ = true;
-  int64_t rows_ = 0;
+  int64_t rows_ = 0, rows_before_ = 0;  // before the shard that is being read
   int64_t rows_read_ = 0;
+  elastic::LocalTreeCheckpoints* checkpoints_ = nullptr;
 };
 
 // Rows in memory, a few at a time, pass after pass.
@@ -198,7 +218,13 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
       tell();
     }
   };
+  std::unique_ptr<elastic::LocalTreeCheckpoints> checkpoints;
+  if (job.checkpoints != nullptr) {
+    checkpoints = std::make_unique<elastic::LocalTreeCheckpoints>(job);
+    RETURN_IF_ERROR(checkpoints->Restore());
+  }
   FeatureRows rows(job.dataset.shards_size(), on_rows, job.stop);
+  rows.CompareBy(checkpoints.get());
   training = &rows;
   RETURN_IF_ERROR(rows.Open(job.source, job.dataset, trees->transform(), split, &clock));
 
@@ -213,7 +239,13 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
       if (batch->rows == 0) {
         break;
       }
+      if (checkpoints != nullptr) {
+        checkpoints->AddRows(*batch);
+      }
       held_out.Append(*batch);
+    }
+    if (checkpoints != nullptr) {
+      RETURN_IF_ERROR(checkpoints->EndJudges());
     }
   }
   // The split's own validation rows are complete once libxgboost has read all training rows.
@@ -234,9 +266,15 @@ Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const 
       tell();
     }
   };
+  models::TrainingMemory memory;
+  if (checkpoints != nullptr) {
+    memory.remembered = checkpoints->remembered();
+    memory.remember = [&](std::string what) { checkpoints->Remember(std::move(what)); };
+  }
   clock.Enter(Phase::kLearning);
   const Status trained =
-      trees->Train(rows.AsSource(), validation_source, on_round, job.stop, job.finish);
+      trees->Train(rows.AsSource(), validation_source, on_round, job.stop, job.finish, memory);
+  checkpoints.reset();  // the last one is on disk
   if (!trained.ok()) {
     tell();  // report how far it came
     return trained;

@@ -59,8 +59,10 @@ Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::Train
     sink.Notice(fmt::format("a damaged checkpoint is passed over: {}", damaged));
   }
   const elastic::CheckpointDirectory::Found& found = *checkpoints->restore();
-  sink.Notice(fmt::format("the training goes on from step {} in epoch {}: {}", found.manifest.steps,
-                          found.manifest.epoch, found.path));
+  const bool trees = found.manifest.epoch == elastic::kNoEpoch;
+  const std::string epoch = trees ? "" : fmt::format(" in epoch {}", found.manifest.epoch);
+  sink.Notice(fmt::format("the training goes on from step {}{}: {}", found.manifest.steps, epoch,
+                          found.path));
   return checkpoints;
 }
 

@@ -179,7 +179,8 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       Text("engine.checkpoint_dir", {}, {},
            "a folder for checkpoints of this training, one training's alone: the same statement, "
-           "run again after everything was lost, goes on from the newest; not for boosted trees"));
+           "run again after everything was lost, goes on from the newest; not for trees that "
+           "libxgboost trains"));
   attributes->push_back(Integer("engine.keep_checkpoint_max", int64_t{5}, Between(0, 1'000'000),
                                 "checkpoints that are kept while the training runs; 0: all"));
   attributes->push_back(Integer("engine.database_patience", int64_t{60}, Between(0, 86'400),

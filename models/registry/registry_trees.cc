@@ -176,6 +176,10 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
                      : "stop after this many rounds without a better validation metric; 0: off; 10 "
                        "where train.num_boost_round is not given"));
   attributes->push_back(
+      Integer("train.save_checkpoints_steps", int64_t{10}, AtLeast(1),
+              "with engine.checkpoint_dir: rounds between two checkpoints; more where writing one "
+              "takes longer"));
+  attributes->push_back(
       WithoutEffect(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),
                             "taken over from SQLFlow: trees always see all rows")));
   attributes->push_back(

@@ -46,7 +46,7 @@ class XgboostModel final : public GradientBoosting {
 
   Status Train(const BatchSource& train, const BatchSource& validation,
                const std::function<void(const Round&)>& progress, std::stop_token stop,
-               std::stop_token finish) override;
+               std::stop_token finish, const TrainingMemory& memory) override;
   Status TrainByPasses(const PassSearch& search, const BatchSource& validation, bool holds_out,
                        const std::function<void(const Round&)>& progress, std::stop_token stop,
                        std::stop_token finish) override;
@@ -60,7 +60,7 @@ class XgboostModel final : public GradientBoosting {
   // Without libxgboost.
   Status TrainHere(const BatchSource& train, const BatchSource& validation,
                    const std::function<void(const Round&)>& progress, std::stop_token stop,
-                   std::stop_token finish);
+                   std::stop_token finish, const TrainingMemory& memory);
   // A booster over `matrices` that continues from the loaded model, if there is one.
   Result<BoosterHolder> MakeBooster(const std::vector<void*>& matrices) const;
   Status RunRounds(const std::vector<void*>& matrices,
@@ -111,9 +111,12 @@ Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matric
 
 Status XgboostModel::Train(const BatchSource& train, const BatchSource& validation,
                            const std::function<void(const Round&)>& progress, std::stop_token stop,
-                           std::stop_token finish) {
+                           std::stop_token finish, const TrainingMemory& memory) {
   if (histogram::Learns(parameters_)) {
-    return TrainHere(train, validation, progress, std::move(stop), std::move(finish));
+    return TrainHere(train, validation, progress, std::move(stop), std::move(finish), memory);
+  }
+  if (memory.remember || !memory.remembered.empty()) {
+    return Internal("what libxgboost trains is not remembered");
   }
   ASSIGN_OR_RETURN(const MatrixHandle rows,
                    BuildMatrix(train, layout_, parameters_, nullptr, "to train on", stop));
@@ -138,7 +141,8 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
 
 Status XgboostModel::TrainHere(const BatchSource& train, const BatchSource& validation,
                                const std::function<void(const Round&)>& progress,
-                               std::stop_token stop, std::stop_token finish) {
+                               std::stop_token stop, std::stop_token finish,
+                               const TrainingMemory& memory) {
   histogram::BaseModel base;
   if (booster_ != nullptr) {
     ASSIGN_OR_RETURN(base.bytes, SaveRaw());
@@ -154,6 +158,7 @@ Status XgboostModel::TrainHere(const BatchSource& train, const BatchSource& vali
                                .train = &train,
                                .validation = &validation,
                                .base = booster_ != nullptr ? &base : nullptr,
+                               .memory = memory,
                                .progress = progress,
                                .stop = std::move(stop),
                                .finish = std::move(finish)};
@@ -172,10 +177,11 @@ Status XgboostModel::TrainByPasses(const PassSearch& search, const BatchSource& 
                                      .parameters = &parameters_,
                                      .validation = &validation,
                                      .holds_out = holds_out,
+                                     .memory = search.memory,
                                      .progress = progress,
                                      .stop = std::move(stop),
                                      .finish = std::move(finish)};
-  ASSIGN_OR_RETURN(const std::string bytes, histogram::Train(training, search));
+  ASSIGN_OR_RETURN(const std::string bytes, histogram::Train(training, search.run));
   return LoadTrained(bytes);
 }
 

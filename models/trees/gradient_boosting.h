@@ -52,9 +52,10 @@ class GradientBoosting {
 
   // Trains all rounds; `validation` may be empty (no next). Calls `progress` after every round.
   // When `finish` is requested, ends with the rounds trained so far, or the best of them.
+  // `memory`: empty unless it GrowsHere.
   virtual Status Train(const BatchSource& train, const BatchSource& validation,
                        const std::function<void(const Round&)>& progress, std::stop_token stop,
-                       std::stop_token finish = {}) = 0;
+                       std::stop_token finish = {}, const TrainingMemory& memory = {}) = 0;
   // The same model, of rows that PassSums add up. `holds_out`: the workers hold rows out
   // for validation; else they are those of `validation`, which may be empty. There must be no model
   // to go on from, and it GrowsHere.

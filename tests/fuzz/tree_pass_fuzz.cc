@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/row_batch.h"
@@ -15,7 +16,7 @@
 
 // Messages of the passes that grow boosted trees. The first byte says whose they are: a master's to
 // a worker (0), a worker's answer to the question of that number (1 to 20), or what an earlier
-// master has remembered.
+// training has remembered.
 namespace sluice::models {
 namespace {
 
@@ -98,6 +99,19 @@ PassRun Workers(const ModelSpec& spec, int forged, std::string_view answer) {
   };
 }
 
+void GoOnHere(const ModelSpec& spec, const TrainingMemory& memory) {
+  const FeatureBatch rows = RowsFrom(0), held_out = RowsFrom(kRows), end;
+  const auto source_of = [&end](const FeatureBatch& batch) {
+    return GradientBoosting::BatchSource{
+        .next = [&batch, &end, read = false]() mutable -> Result<const FeatureBatch*> {
+          return std::exchange(read, true) ? &end : &batch;
+        },
+        .rewind = [] { return OkStatus(); }};
+  };
+  const auto trees = GradientBoosting::Make(spec).value();
+  static_cast<void>(trees->Train(source_of(rows), source_of(held_out), {}, {}, {}, memory));
+}
+
 void HearTreePass(std::string_view input) {
   static const ModelSpec spec = TreesSpec();
   const int whose = input.empty() ? 0 : static_cast<uint8_t>(input.front());
@@ -113,7 +127,9 @@ void HearTreePass(std::string_view input) {
   } else {
     search.run = Workers(spec, 0, {});
     const size_t first = std::min(static_cast<size_t>(whose) * 8, input.size());
-    search.remembered = {std::string(input.substr(0, first)), std::string(input.substr(first))};
+    search.memory.remembered = {std::string(input.substr(0, first)),
+                                std::string(input.substr(first))};
+    GoOnHere(spec, search.memory);
   }
   static_cast<void>(trees->TrainByPasses(search, {}, true, {}, {}, {}));
 }

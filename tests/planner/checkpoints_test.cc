@@ -92,10 +92,22 @@ TEST_F(CheckpointsOfAPlan, LieInTheFolderThatTheGatewayHasForThem) {
   EXPECT_EQ(Train("LinearClassifier", "").status().message(), "this gateway keeps no checkpoints");
 }
 
-TEST_F(CheckpointsOfAPlan, E9_TreesKeepNone) {
-  const Status status = Train("xgboost.gbtree", "").status();
-  EXPECT_NE(status.ToString().find("boosted trees keep no checkpoints"), std::string::npos)
-      << status.ToString();
+TEST_F(CheckpointsOfAPlan, TreesCountRounds) {
+  const Result<plan::Plan> plan = Train("xgboost.gbtree", "");
+  ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+  EXPECT_EQ(plan->train().checkpoints().every_steps(), 10);
+  EXPECT_EQ(plan->train().folds(), 0U);
+}
+
+TEST_F(CheckpointsOfAPlan, E9_WhatLibxgboostTrainsKeepsNone) {
+  for (const char* attributes : {"xgboost.dart", "xgboost.gblinear"}) {
+    const Status status = Train(attributes, "").status();
+    EXPECT_NE(status.ToString().find("keep no checkpoints"), std::string::npos)
+        << status.ToString();
+  }
+  EXPECT_FALSE(Train("xgboost.gbtree", ", tree_method='exact'").ok());
+  const Status wrong = Train("xgboost.gbtree", ", no_such_attribute=1").status();
+  EXPECT_EQ(wrong.ToString().find("keep no checkpoints"), std::string::npos) << wrong.ToString();
 }
 
 }  // namespace

@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/value.h"
+#include "models/checksum_internal.h"
 #include "models/features/cell_format.h"
+#include "models/trees/histogram/forest_memory_internal.h"
 #include "models/trees/histogram/round_metrics.h"
 #include "models/trees/histogram/rows_here.h"
 #include "models/trees/histogram/rows_on_workers_internal.h"
@@ -43,26 +45,23 @@ class Learner {
         rows_(*rows),
         metrics_(MetricsOf(settings, objective)) {}
 
-  // `rows` are those of the learner.
-  void RememberBy(RowsOnWorkers* rows, std::function<void(std::string)> remember) {
-    on_workers_ = rows;
-    remember_ = std::move(remember);
-  }
-  // Run begins with what another learner has remembered. Internal: it is damaged.
-  Status GoOn(RowsOnWorkers* rows, const std::vector<std::string>& remembered);
   // The model in UBJSON.
   Result<std::string> Run();
 
  private:
   Status ReadRows();
+  // The same, with what another learner has remembered.
+  Status GoOn();
   Status StartForest();
+  void RememberStart(const std::string& base_score);
+  uint64_t ChecksumOfBase() const;
   Result<std::string> BestBaseScore();
   Status GrowRounds();
   Status GrowRound();
   // A round that was grown before.
   void AddRound(const ForestRound& round);
   void EndTree(const Tree& tree, size_t output);
-  Result<Tree> Grow(const GradientScale& scale, size_t output, uint64_t name);
+  Result<Tree> Grow(const GradientScale& scale, size_t output, GrownTree* grown);
   Status CheckStop() const {
     return training_.stop.stop_requested() ? Cancelled("the training was cancelled") : OkStatus();
   }
@@ -79,41 +78,46 @@ class Learner {
   const std::vector<std::string> metrics_;
   std::unique_ptr<CutPoints> cuts_;
   std::optional<SavedForest> forest_;
-  RowsOnWorkers* on_workers_ = nullptr;  // if it remembers, or goes on
-  std::function<void(std::string)> remember_;
   std::optional<ForestStart> start_;  // of the learner that it goes on from
   std::vector<ForestRound> grown_;    // by that one
 };
 
-Status Learner::GoOn(RowsOnWorkers* rows, const std::vector<std::string>& remembered) {
-  on_workers_ = rows;
-  const Status damaged = Internal("what an earlier training has remembered is damaged");
-  start_.emplace();
-  if (!start_->ParseFromString(remembered.front())) {
-    return damaged;
+Status Learner::GoOn() {
+  ASSIGN_OR_RETURN(ForestMemory memory,
+                   ForestMemory::Read(training_.memory.remembered,
+                                      {.columns = training_.layout->columns(),
+                                       .outputs = objective_.outputs(),
+                                       .parallel_trees = settings_.parallel_trees}));
+  if (memory.start.base() != ChecksumOfBase()) {
+    return FailedPrecondition(
+               "the model that this training goes on from (USING) is not the one of its checkpoint")
+        .Hint("empty the folder of the checkpoints, or name another: the training begins anew");
   }
-  ASSIGN_OR_RETURN(CutPoints cuts, CutPoints::Read(start_->cuts()));
-  cuts_ = std::make_unique<CutPoints>(std::move(cuts));
-  for (size_t i = 1; i < remembered.size(); ++i) {
-    ForestRound& round = grown_.emplace_back();
-    const bool parsed = round.ParseFromString(remembered[i]);
-    if (!parsed ||
-        round.trees_size() != static_cast<int>(objective_.outputs() * settings_.parallel_trees)) {
-      return damaged;
-    }
-    for (const GrownTree& tree : round.trees()) {
-      RETURN_IF_ERROR(CheckTree(tree, *cuts_));
-      if (tree.values().empty() || tree.output() >= objective_.outputs()) {
-        return damaged;
-      }
-    }
+  cuts_ = std::move(memory.cuts);
+  grown_ = std::move(memory.rounds);
+  start_ = std::move(memory.start);
+  return rows_.GoOn(*start_, cuts_.get());
+}
+
+uint64_t Learner::ChecksumOfBase() const {
+  return training_.base != nullptr ? ChecksumOf(training_.base->bytes) : 0;
+}
+
+void Learner::RememberStart(const std::string& base_score) {
+  if (!training_.memory.remember || start_.has_value()) {
+    return;
   }
-  return OkStatus();
+  ForestStart start;
+  rows_.Describe(&start);
+  start.set_cuts(cuts_->Write());
+  start.set_base_score(base_score);
+  start.set_base(ChecksumOfBase());
+  training_.memory.remember(start.SerializeAsString());
 }
 
 Status Learner::ReadRows() {
-  if (start_.has_value()) {
-    return on_workers_->GoOn(*start_, cuts_.get());
+  if (!training_.memory.remembered.empty()) {
+    return GoOn();
   }
   std::vector<size_t> categories;
   for (const ColumnLayout::Slot& slot : training_.layout->slots()) {
@@ -157,6 +161,7 @@ Status Learner::StartForest() {
                       "{} trees in a round",
                       settings_.parallel_trees, forest_->parallel_trees()));
     }
+    RememberStart("");
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const std::string score, start_.has_value()
@@ -173,17 +178,14 @@ Status Learner::StartForest() {
   if (rows_.held_out() != nullptr) {
     rows_.held_out()->StartFrom(*margin);
   }
-  if (remember_ && !start_.has_value()) {
-    ForestStart start;
-    on_workers_->Describe(&start);
-    start.set_base_score(score);
-    remember_(start.SerializeAsString());
-  }
+  RememberStart(score);
   return OkStatus();
 }
 
-Result<Tree> Learner::Grow(const GradientScale& scale, size_t output, uint64_t name) {
+// `grown`: receives its splits, in their order.
+Result<Tree> Learner::Grow(const GradientScale& scale, size_t output, GrownTree* grown) {
   const TreeRules& rules = settings_.rules;
+  const uint64_t name = grown->name();
   TreeGrowth growth(*cuts_, training_.layout->sparse(), rules, scale,
                     ColumnSample(rules, name, cuts_->columns()), &threads_);
   ASSIGN_OR_RETURN(const GradientSum total, rows_.BeginTree(output, name));
@@ -195,6 +197,7 @@ Result<Tree> Learner::Grow(const GradientScale& scale, size_t output, uint64_t n
     if (splits.empty()) {
       return growth.Finish();
     }
+    AddSplits(splits, grown);
     rows_.Split(splits);
   }
 }
@@ -210,15 +213,20 @@ Status Learner::GrowRound() {
   }
   rows_.BeginRound(ranges);
   uint64_t name = uint64_t{forest_->rounds()} * ranges.size() * settings_.parallel_trees;
+  ForestRound round;
   for (size_t output = 0; output < ranges.size(); ++output) {
     for (size_t i = 0; i < settings_.parallel_trees; ++i) {
-      ASSIGN_OR_RETURN(const Tree tree, Grow(GradientScale(ranges[output]), output, name++));
+      GrownTree& grown = *round.add_trees();
+      grown.set_output(static_cast<uint32_t>(output));
+      grown.set_name(name++);
+      ASSIGN_OR_RETURN(const Tree tree, Grow(GradientScale(ranges[output]), output, &grown));
       rows_.EndTree(tree);
       EndTree(tree, output);
+      AddNodes(tree, &grown);
     }
   }
-  if (remember_) {
-    remember_(on_workers_->TakeRound().SerializeAsString());
+  if (training_.memory.remember) {
+    training_.memory.remember(round.SerializeAsString());
   }
   return OkStatus();
 }
@@ -232,10 +240,9 @@ void Learner::EndTree(const Tree& tree, size_t output) {
 
 void Learner::AddRound(const ForestRound& round) {
   for (const GrownTree& tree : round.trees()) {
-    on_workers_->AddTree(tree);
+    rows_.AddTree(tree);
     EndTree(FromProto(tree), tree.output());
   }
-  static_cast<void>(on_workers_->TakeRound());
 }
 
 void Learner::AddMetrics(std::string_view of, RoundMetrics fresh, RoundMetrics* metrics) const {
@@ -335,20 +342,13 @@ Result<Trained> Train(const Training& training) {
   return Trained{std::move(bytes), rows.margins()};
 }
 
-Result<std::string> Train(const Training& training, const PassSearch& search) {
+Result<std::string> Train(const Training& training, const PassRun& run) {
   const BoostingParameters& parameters = *training.parameters;
   const Settings settings = SettingsOf(parameters);
   const std::unique_ptr<Objective> objective = Objective::Make(settings.objective);
   Threads threads(static_cast<size_t>(std::max(1, parameters.training_threads)));
-  RowsOnWorkers rows(training, *objective, &threads, search.run);
-  Learner learner(training, settings, *objective, &threads, &rows);
-  if (search.remember) {
-    learner.RememberBy(&rows, search.remember);
-  }
-  if (!search.remembered.empty()) {
-    RETURN_IF_ERROR(learner.GoOn(&rows, search.remembered));
-  }
-  return learner.Run();
+  RowsOnWorkers rows(training, *objective, &threads, run);
+  return Learner(training, settings, *objective, &threads, &rows).Run();
 }
 
 }  // namespace sluice::models::histogram

@@ -31,6 +31,7 @@ struct Training {
   // Rows for passes are also held out by the workers, if `validation` has none.
   bool holds_out = false;
   const BaseModel* base = nullptr;  // null: none
+  TrainingMemory memory = {};
   std::function<void(const GradientBoosting::Round&)> progress;
   std::stop_token stop, finish;
 };
@@ -47,6 +48,6 @@ Result<Trained> Train(const Training& training);
 
 // The same model, in libxgboost's UBJSON, from rows that PassSums add up. `training.train` is not
 // used, and there is no base. Precondition: Learns.
-Result<std::string> Train(const Training& training, const PassSearch& search);
+Result<std::string> Train(const Training& training, const PassRun& run);
 
 }  // namespace sluice::models::histogram

@@ -1,8 +1,11 @@
 #include "models/trees/histogram/rows_here.h"
 
+#include <fmt/core.h>
+
 #include "models/trees/histogram/reading.h"
 #include "models/trees/histogram/round_metrics.h"
 #include "models/trees/histogram/samples.h"
+#include "models/trees/histogram/tree_messages_internal.h"
 
 namespace sluice::models::histogram {
 
@@ -38,6 +41,26 @@ Status RowsHere::Bin(const CutPoints* cuts) {
   options.rows = 0;
   ASSIGN_OR_RETURN(held_out_, ReadShare(&pieces, options));
   return CheckLabels(held_out_->labels(), objective_, *training_.parameters);
+}
+
+void RowsHere::Describe(ForestStart* start) const {
+  start->set_rows(counted_);
+}
+
+Status RowsHere::GoOn(const ForestStart& start, const CutPoints* cuts) {
+  RETURN_IF_ERROR(Count().status());  // their number, and whether their labels can be learnt
+  if (counted_ != start.rows()) {
+    return Status(Code::kAborted,
+                  fmt::format("there were {} training rows, and now there are {}: the source has "
+                              "changed since",
+                              start.rows(), counted_))
+        .SqlState("40001");
+  }
+  return Bin(cuts);
+}
+
+void RowsHere::AddTree(const GrownTree& tree) {
+  rows_->AddTree(FromProto(tree), tree.output());
 }
 
 void RowsHere::BeginRound(std::span<const GradientRange> ranges) {

@@ -28,6 +28,8 @@ class RowsHere final : public TrainingRows {
   Result<std::vector<ValueCounts>> Count() override;
   size_t rows() const override { return counted_; }
   Status Bin(const CutPoints* cuts) override;
+  void Describe(ForestStart* start) const override;
+  Status GoOn(const ForestStart& start, const CutPoints* cuts) override;
   RowShare* held_out() override { return held_out_.get(); }
   GradientRange MeasureLabels() override { return rows_->MeasureLabels(); }
   GradientSum SumLabels(const GradientScale& scale) override { return rows_->SumLabels(scale); }
@@ -38,6 +40,7 @@ class RowsHere final : public TrainingRows {
   Result<std::vector<Histogram>> Sum(std::span<const int32_t> nodes) override;
   void Split(std::span<const RowShare::NodeSplit> splits) override { rows_->Split(splits); }
   void EndTree(const Tree& tree) override { rows_->EndTree(tree); }
+  void AddTree(const GrownTree& tree) override;
   Result<RoundMetrics> Metrics(const std::vector<std::string>& names) override;
   // rows x outputs: the margins of now.
   std::vector<float> margins() const { return {rows_->margins().begin(), rows_->margins().end()}; }

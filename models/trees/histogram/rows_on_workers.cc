@@ -273,17 +273,15 @@ void RowsOnWorkers::EndTree(const Tree& tree) {
   root_.reset();
 }
 
-void RowsOnWorkers::AddTree(GrownTree tree) {
+void RowsOnWorkers::AddTree(const GrownTree& tree) {
   TreePass known;
   *known.add_trees() = tree;
   history_->Append(known.SerializeAsString());
-  *round_.add_trees() = tree;
-  *step_.add_trees() = std::move(tree);
+  *step_.add_trees() = tree;
   ++trees_;
 }
 
 void RowsOnWorkers::Describe(ForestStart* start) const {
-  start->set_cuts(cuts_->Write());
   start->mutable_first_rows()->Add(first_rows_.begin(), first_rows_.end());
   start->set_rows(rows_);
   *start->mutable_labels() = ToProto(labels_);

@@ -27,6 +27,8 @@ class RowsOnWorkers final : public TrainingRows {
   Result<std::vector<ValueCounts>> Count() override;
   size_t rows() const override { return rows_; }
   Status Bin(const CutPoints* cuts) override;
+  void Describe(ForestStart* start) const override;
+  Status GoOn(const ForestStart& start, const CutPoints* cuts) override;
   RowShare* held_out() override { return held_out_.get(); }
   GradientRange MeasureLabels() override { return labels_; }
   GradientSum SumLabels(const GradientScale&) override { return label_sum_; }
@@ -37,17 +39,9 @@ class RowsOnWorkers final : public TrainingRows {
   Result<std::vector<Histogram>> Sum(std::span<const int32_t> nodes) override;
   void Split(std::span<const RowShare::NodeSplit> splits) override;
   void EndTree(const Tree& tree) override;
+  void AddTree(const GrownTree& tree) override;
   // Those that are means over rows.
   Result<RoundMetrics> Metrics(const std::vector<std::string>& names) override;
-
-  // What GoOn needs, but for the base score.
-  void Describe(ForestStart* start) const;
-  // Instead of Count and Bin.
-  Status GoOn(const ForestStart& start, const CutPoints* cuts);
-  // Instead of growing it: one of an earlier search over the same rows.
-  void AddTree(GrownTree tree);
-  // The trees since the last call.
-  ForestRound TakeRound() { return std::exchange(round_, {}); }
 
  private:
   class History;
@@ -74,7 +68,6 @@ class RowsOnWorkers final : public TrainingRows {
   size_t trees_ = 0;       // complete
   size_t trees_told_ = 0;  // of them, those that workers which follow have
   TreePass step_;          // what has changed since the last pass
-  ForestRound round_;
   std::optional<GrownTree> open_;
   std::optional<Histogram> root_;  // of the tree that has begun
 };

@@ -95,6 +95,9 @@ Result<bool> ShardSums::Begin(const std::string& bytes) {
   if (!pass.cuts().empty() && pass.cuts() != cuts_as_told_) {
     shards_.clear();  // their bins are of the cuts before
     ASSIGN_OR_RETURN(CutPoints cuts, CutPoints::Read(pass.cuts()));
+    if (cuts.columns() != layout_.columns()) {
+      return InvalidArgument("a pass that is damaged");
+    }
     cuts_ = std::make_unique<CutPoints>(std::move(cuts));
     cuts_as_told_ = pass.cuts();
     first_rows_.assign(pass.first_rows().begin(), pass.first_rows().end());

@@ -16,6 +16,9 @@
 
 namespace sluice::models::histogram {
 
+class ForestStart;
+class GrownTree;
+
 // The rows that a forest is grown on, in this process or on many workers: what a learner asks of
 // them. Every answer is an exact sum, a largest number or a count over all rows, so the forest does
 // not depend on where they are. Questions come in the order of these declarations; the last ones
@@ -30,6 +33,11 @@ class TrainingRows {
   virtual size_t rows() const = 0;
   // From now on rows are bins of `cuts`, which must live as long; those held out, too.
   virtual Status Bin(const CutPoints* cuts) = 0;
+  // What GoOn needs, of rows that are bins.
+  virtual void Describe(ForestStart* start) const = 0;
+  // Instead of Count and Bin, with the cuts of the start: a training goes on over the same rows.
+  // Aborted (40001): they are others, as far as that shows.
+  virtual Status GoOn(const ForestStart& start, const CutPoints* cuts) = 0;
   // The rows that judge each round, in this process; null: there are none.
   virtual RowShare* held_out() = 0;
 
@@ -45,6 +53,8 @@ class TrainingRows {
   virtual Result<std::vector<Histogram>> Sum(std::span<const int32_t> nodes) = 0;
   virtual void Split(std::span<const RowShare::NodeSplit> splits) = 0;
   virtual void EndTree(const Tree& tree) = 0;
+  // A complete tree that was grown before, on these rows.
+  virtual void AddTree(const GrownTree& tree) = 0;
 
   // Metrics by the margins of now, "rmse"; those that cannot be told are left out.
   virtual Result<RoundMetrics> Metrics(const std::vector<std::string>& names) = 0;

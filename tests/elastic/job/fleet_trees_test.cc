@@ -5,34 +5,15 @@
 #include <string>
 
 #include "catalog/dataset.pb.h"
+#include "elastic/job/job_options_internal.h"
 #include "elastic/worker/feature_reader.h"
 #include "models/trees/gradient_boosting.h"
 #include "tests/elastic/job/fleet_run.h"
+#include "tests/elastic/job/trees_plan.h"
 #include "tests/elastic/master/memory_journal.h"
 
 namespace sluice::elastic {
 namespace {
-
-void Set(models::ModelSpec* model, const std::string& name, int64_t value) {
-  models::Attribute* attribute = model->add_attributes();
-  attribute->set_name(name);
-  attribute->set_integer(value);
-}
-
-// Boosted trees of SmallSource's rows.
-plan::TrainPlan TreesPlan(int64_t rounds, uint32_t workers) {
-  plan::TrainPlan plan = SmallPlan(1, 64);
-  models::ModelSpec& model = *plan.mutable_model();
-  model.set_type("xgboost.gbtree");
-  model.clear_loss();
-  model.clear_attributes();
-  Set(&model, "train.num_boost_round", rounds);
-  Set(&model, "nthread", 1);
-  model.mutable_features()->mutable_features(2)->set_representation(models::Feature::INDICATOR);
-  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
-  plan.mutable_strategy()->set_workers(workers);
-  return plan;
-}
 
 // In this thread.
 std::string Here(const plan::TrainPlan& plan, testing::MemorySource& source,
@@ -138,6 +119,13 @@ TEST(FleetTrees, GoOnAfterTheRoundsOfALostMaster) {
     EXPECT_EQ(second->trees, here);
   }
   EXPECT_GE(gone_on, 2);
+}
+
+TEST(FleetTrees, LeaveNoShardOut) {
+  const auto source = SmallSource(100);
+  plan::TrainPlan plan = TreesPlan(2, 2);
+  plan.mutable_strategy()->set_skip_poison(true);
+  EXPECT_FALSE(MasterOptionsOf(plan, 1, source->Spec(50), nullptr)->skip_poison);
 }
 
 TEST(FleetTrees, NoRowsAndBadDataAreToldAsInProcess) {

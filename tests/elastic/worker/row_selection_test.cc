@@ -35,6 +35,15 @@ TEST(RowSelection, S16_AChecksumDoesNotDependOnTheOrderButOnEveryValue) {
   other = rows;
   std::swap(other.labels[0], other.labels[1]);
   EXPECT_NE(ChecksumOf(other), checksum);
+  other = rows;
+  other.weights = {1, 1, 2, 1};
+  const uint64_t weighed = ChecksumOf(other);
+  EXPECT_NE(weighed, checksum);
+  std::swap(other.weights[1], other.weights[2]);
+  EXPECT_NE(ChecksumOf(other), weighed);
+  other = rows;
+  other.slots[0].weights.assign(other.slots[0].ids.size(), 0.5F);
+  EXPECT_NE(ChecksumOf(other), checksum) << "of an id";
 }
 
 }  // namespace

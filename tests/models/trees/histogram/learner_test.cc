@@ -379,5 +379,98 @@ TEST(HistogramLearnerTest, LogarithmicErrorsOfNumbersBelowMinusOneAreUndefined) 
   EXPECT_TRUE(std::isnan(rounds.back().metrics.back().second));
 }
 
+// What a training in one process has remembered, and its model.
+struct Remembering {
+  std::vector<std::string> remembered;
+  std::string bytes;
+  std::vector<GradientBoosting::Round> rounds;
+};
+
+Result<Remembering> GoOnFrom(const ModelSpec& spec, const std::string& base,
+                             const FeatureBatch& rows, const FeatureBatch& judges,
+                             std::vector<std::string> remembered) {
+  Remembering told;
+  const auto trees = MakeTrees(spec);
+  if (!base.empty()) {
+    RETURN_IF_ERROR(trees->Load(base));
+  }
+  Batches train({rows}), other({judges});
+  TrainingMemory memory{.remembered = std::move(remembered), .remember = [&](std::string what) {
+                          told.remembered.push_back(std::move(what));
+                        }};
+  RETURN_IF_ERROR(trees->Train(
+      train.Source(), judges.rows > 0 ? other.Source() : GradientBoosting::BatchSource{},
+      [&](const auto& round) { told.rounds.push_back(round); }, {}, {}, memory));
+  ASSIGN_OR_RETURN(told.bytes, trees->Save());
+  return told;
+}
+
+std::vector<std::string> First(const std::vector<std::string>& all, size_t count) {
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+TEST(HistogramLearnerTest, GoesOnAfterAnyRound) {
+  const FeatureBatch rows = ClassRows(2'000, 4, 3), judges = ClassRows(300, 5, 3);
+  for (const char* type : {"xgboost.gbtree", "XGBRFClassifier"}) {
+    ModelSpec spec = ClassTrees(type, 7, 3);
+    SetNumber(&spec, "subsample", 0.7);
+    SetNumber(&spec, "colsample_bynode", 0.6);
+    const std::string plain = BytesOf(spec, {rows});
+    SetInteger(&spec, "train.early_stopping_rounds", 5);
+    for (const bool goes_on : {false, true}) {
+      SCOPED_TRACE(std::string(type) + (goes_on ? " from a model" : ""));
+      const std::string base = goes_on ? plain : "";
+      const Result<Remembering> whole = GoOnFrom(spec, base, rows, judges, {});
+      ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+      const size_t count = whole->remembered.size();
+      EXPECT_EQ(count, whole->rounds.size() + 1);
+      for (const size_t kept : {size_t{1}, (count + 1) / 2, count}) {
+        const auto again = GoOnFrom(spec, base, rows, judges, First(whole->remembered, kept));
+        ASSERT_TRUE(again.ok()) << again.status().ToString();
+        EXPECT_EQ(again->bytes, whole->bytes) << kept;
+        EXPECT_EQ(again->rounds.size(), whole->rounds.size());
+        EXPECT_EQ(again->rounds.back().metrics, whole->rounds.back().metrics);
+        EXPECT_EQ(again->remembered.size(), count - kept);
+      }
+    }
+  }
+}
+
+TEST(HistogramLearnerTest, GoesOnWithTheSameRowsAndTheSameModelOnly) {
+  const FeatureBatch rows = ClassRows(2'000, 4, 3);
+  const ModelSpec spec = ClassTrees("xgboost.gbtree", 4, 3);
+  const std::string base = BytesOf(spec, {rows});
+  const auto remembered = GoOnFrom(spec, base, rows, {}, {}).value().remembered;
+  const auto fewer = GoOnFrom(spec, base, rows.Slice(1, 2'000), {}, remembered);
+  EXPECT_EQ(fewer.status().diagnostics().front().sqlstate, "40001") << fewer.status().ToString();
+  const auto without = GoOnFrom(spec, "", rows, {}, remembered);
+  EXPECT_EQ(without.status().code(), Code::kFailedPrecondition) << without.status().ToString();
+  const auto other = GoOnFrom(spec, BytesOf(spec, {rows.Slice(0, 500)}), rows, {}, remembered);
+  EXPECT_EQ(other.status().code(), Code::kFailedPrecondition) << other.status().ToString();
+}
+
+TEST(HistogramLearnerTest, WhatIsRememberedOfAnotherForestIsDamaged) {
+  const FeatureBatch rows = ClassRows(500, 4, 3);
+  const ModelSpec spec = ClassTrees("xgboost.gbtree", 3, 3);
+  const auto remembered = GoOnFrom(spec, "", rows, {}, {}).value().remembered;
+  const auto refused = [&](std::vector<std::string> told) {
+    return GoOnFrom(spec, "", rows, {}, std::move(told)).status().code() == Code::kInternal;
+  };
+  EXPECT_TRUE(refused({"no start"}));
+  EXPECT_TRUE(refused({remembered[1]}));
+  EXPECT_TRUE(refused({remembered[0], "no round"}));
+  EXPECT_TRUE(refused({remembered[0], remembered[0]}));
+  EXPECT_TRUE(refused({remembered[0], remembered[1] + remembered[1]}));
+  ModelSpec wider = spec;
+  AddNumber(&wider, "d");
+  const auto refused_by = [&](const ModelSpec& one) {
+    FeatureBatch wide = rows;
+    wide.dense_width = 3;
+    wide.dense.assign(wide.rows * 3, 1);
+    return GoOnFrom(one, "", wide, {}, remembered).status().code() == Code::kInternal;
+  };
+  EXPECT_TRUE(refused_by(wider));
+}
+
 }  // namespace
 }  // namespace sluice::models::histogram

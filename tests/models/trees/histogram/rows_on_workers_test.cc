@@ -179,7 +179,7 @@ TEST(RowsOnWorkersTest, GoesOnAfterAnyRound) {
   Workers first(spec, Cut(rows, 3), 2, 1);
   first.HoldOut(judges);
   PassSearch search = first.Run();
-  search.remember = [&](std::string what) { remembered.push_back(std::move(what)); };
+  search.memory.remember = [&](std::string what) { remembered.push_back(std::move(what)); };
   const auto trees = MakeTrees(spec);
   ASSERT_TRUE(trees->TrainByPasses(search, {}, true, {}, {}, {}).ok());
   ASSERT_EQ(remembered.size(), 8U);
@@ -187,10 +187,10 @@ TEST(RowsOnWorkersTest, GoesOnAfterAnyRound) {
     Workers others(spec, Cut(rows, 3), 2, 2);
     others.HoldOut(judges);
     search = others.Run();
-    search.remembered.assign(remembered.begin(),
-                             remembered.begin() + static_cast<std::ptrdiff_t>(kept));
+    search.memory.remembered.assign(remembered.begin(),
+                                    remembered.begin() + static_cast<std::ptrdiff_t>(kept));
     size_t further = 0;
-    search.remember = [&](const std::string&) { ++further; };
+    search.memory.remember = [&](const std::string&) { ++further; };
     const auto again = MakeTrees(spec);
     const Status status = again->TrainByPasses(search, {}, true, {}, {}, {});
     ASSERT_TRUE(status.ok()) << status.ToString();
