@@ -9,7 +9,12 @@
 #include "elastic/fleet/share_reason.h"
 #include "k8s/changed_grants.h"
 #include "k8s/cluster_objects.h"
+#include "k8s/rfc3339.h"
+#include "k8s/rights.h"
 #include "k8s/seconds_internal.h"
+#include "k8s/training_job.h"
+#include "k8s/training_job_change.h"
+#include "k8s/training_job_status.h"
 
 namespace sluice::k8s {
 namespace {
@@ -23,6 +28,9 @@ constexpr double kStatusSeconds = 1;
 // A grant that could not be written is decided again.
 constexpr double kRetrySeconds = 1;
 constexpr double kLookSeconds = 0.1;
+// TrainingJobs told in a row that no gateway takes them, before decisions have their turn again.
+constexpr size_t kMostTold = 8;
+constexpr size_t kInstanceSize = 19;  // "controller-0123abcd": part of the names of Events
 
 }  // namespace
 
@@ -32,7 +40,10 @@ Controller::Controller(ApiClient& client, ControllerOptions options)
       claim_(client, {.namespace_name = options_.namespace_name,
                       .name = kControllerLease,
                       .holder = options_.holder,
-                      .duration_seconds = kLeaseSeconds}) {}
+                      .duration_seconds = kLeaseSeconds}),
+      events_(client, {.namespace_name = options_.namespace_name,
+                       .component = AccountName(Account::kController),
+                       .instance = options_.holder.substr(0, kInstanceSize)}) {}
 
 Controller::~Controller() = default;
 
@@ -43,6 +54,7 @@ Status Controller::Run(const std::stop_token& stop) {
   RETURN_IF_ERROR(Follow(kPods, &ClusterView::OnPod, kSettleSeconds, stop));
   while (!stop.stop_requested()) {
     Lead(stop);
+    TellUnattended(stop);
     bool decide = false;
     {
       const MutexLock lock(mutex_);
@@ -76,6 +88,9 @@ Status Controller::Follow(const Resource& resource, Reader reader, double patien
         change.kind == ObjectChange::Kind::kChanged ? patience_seconds : kSettleSeconds;
     const MutexLock lock(mutex_);
     (view_.*reader)(change);
+    if (reader == &ClusterView::OnTrainingJob) {
+      unattended_.OnTrainingJob(change, client_.clock().Now());
+    }
     const TimePoint due = client_.clock().Now() + Seconds(patience);
     due_ = std::min(due_.value_or(due), due);
     news_ = true;
@@ -145,6 +160,43 @@ void Controller::Decide(const std::stop_token& stop) {
     }
     Write(snapshot.jobs[index], grant, stop);
   }
+}
+
+void Controller::TellUnattended(const std::stop_token& stop) {
+  std::vector<UnattendedJobs::Job> due;
+  if (claim_.Held()) {
+    const MutexLock lock(mutex_);
+    due = unattended_.TakeDue(client_.clock().Now(), kMostTold);
+  }
+  for (const UnattendedJobs::Job& job : due) {
+    const Status told = Tell(job, stop);
+    if (!told.ok() && !stop.stop_requested()) {
+      log::Warn("{}/{} waits for a gateway, which it could not be told: {}", job.namespace_name,
+                job.name, told.ToString());
+    }
+  }
+}
+
+Status Controller::Tell(const UnattendedJobs::Job& job, const std::stop_token& stop) {
+  const std::string message = fmt::format(
+      "no gateway has taken it: is there one in the namespace {0}, and is it ready? kubectl -n {0} "
+      "get pods -l app.kubernetes.io/component=gateway",
+      job.namespace_name);
+  bool waits = false;
+  const auto tell = [&](const Object& object, TrainingJobStatus& status) {
+    waits = !IsAttended(object, status);
+    if (waits) {
+      SetCondition(status, kConditionQueued, true, kNoGateway, message, Rfc3339(WallMicros()));
+    }
+  };
+  ASSIGN_OR_RETURN(const bool there, ChangeTrainingJobStatus(client_, job.namespace_name, job.name,
+                                                             job.uid, tell, stop));
+  if (there && waits) {
+    events_.RecordIn(job.namespace_name, TrainingJobOwner(job.name, job.uid), true, kNoGateway,
+                     message);
+    log::Info("{}/{} waits for a gateway", job.namespace_name, job.name);
+  }
+  return OkStatus();
 }
 
 void Controller::Write(const ClusterView::Job& job, const Grant& grant,

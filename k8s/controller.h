@@ -16,7 +16,9 @@
 #include "k8s/api_client.h"
 #include "k8s/cluster_view.h"
 #include "k8s/controller_figures.h"
+#include "k8s/event_recorder.h"
 #include "k8s/lease.h"
+#include "k8s/unattended_jobs.h"
 #include "k8s/watch.h"
 
 namespace sluice::k8s {
@@ -32,7 +34,8 @@ struct ControllerOptions {
 };
 
 // Shares a cluster's idle capacity among its TrainingJobs: follows nodes, pods, TrainingJobs and
-// quotas, decides with elastic::Autoscale, and writes `status.grant`, nothing else. It makes and
+// quotas, decides with elastic::Autoscale, and writes `status.grant`; and tells the TrainingJobs
+// that no gateway takes that they wait for one (the condition Queued, and an Event). It makes and
 // deletes no pod. Of several controllers the holder of the Lease `sluice-controller` acts. When
 // there is none, each job keeps its last grant. Run is called once, by one thread.
 class Controller {
@@ -55,6 +58,8 @@ class Controller {
   void WaitForWork(const std::stop_token& stop) EXCLUDES(mutex_);
   void Lead(const std::stop_token& stop) EXCLUDES(mutex_);
   void Decide(const std::stop_token& stop) EXCLUDES(mutex_);
+  void TellUnattended(const std::stop_token& stop) EXCLUDES(mutex_);
+  Status Tell(const UnattendedJobs::Job& job, const std::stop_token& stop) EXCLUDES(mutex_);
   void Write(const ClusterView::Job& job, const Grant& grant, const std::stop_token& stop)
       EXCLUDES(mutex_);
 
@@ -64,9 +69,11 @@ class Controller {
   LeaseClaim claim_;
   TimePoint next_round_{};
   elastic::AutoscalerHistory history_;
+  EventRecorder events_;
 
   mutable Mutex mutex_;
   ClusterView view_ GUARDED_BY(mutex_);
+  UnattendedJobs unattended_ GUARDED_BY(mutex_);
   std::condition_variable_any changed_;
   bool news_ GUARDED_BY(mutex_) = false;
   std::optional<TimePoint> due_ GUARDED_BY(mutex_);  // the next decision

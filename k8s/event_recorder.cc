@@ -41,9 +41,15 @@ EventRecorder::~EventRecorder() {
 
 void EventRecorder::Record(const Owner& object, bool warning, const std::string& reason,
                            const std::string& message) {
+  RecordIn(by_.namespace_name, object, warning, reason, message);
+}
+
+void EventRecorder::RecordIn(const std::string& namespace_name, const Owner& object, bool warning,
+                             const std::string& reason, const std::string& message) {
   const int64_t now = WallMicros();
   const MutexLock lock(mutex_);
   Series& series = series_[{object.uid, reason}];
+  series.namespace_name = namespace_name;
   series.object = object;
   series.warning = warning;
   series.message = message.substr(0, kLongestMessage);
@@ -84,12 +90,12 @@ std::string EventRecorder::EventJson(const std::string& reason, const Series& se
   SetMember(event, "apiVersion", text("v1"), memory);
   SetMember(event, "kind", text("Event"), memory);
   SetMember(Within(event, {"metadata"}, memory), "name", text(NameOf(reason, series)), memory);
-  SetMember(Within(event, {"metadata"}, memory), "namespace", text(by_.namespace_name), memory);
+  SetMember(Within(event, {"metadata"}, memory), "namespace", text(series.namespace_name), memory);
   Value& object = Within(event, {"involvedObject"}, memory);
   SetMember(object, "apiVersion", text(series.object.api_version), memory);
   SetMember(object, "kind", text(series.object.kind), memory);
   SetMember(object, "name", text(series.object.name), memory);
-  SetMember(object, "namespace", text(by_.namespace_name), memory);
+  SetMember(object, "namespace", text(series.namespace_name), memory);
   SetMember(object, "uid", text(series.object.uid), memory);
   SetMember(Within(event, {"source"}, memory), "component", text(by_.component), memory);
   SetMember(event, "type", text(series.warning ? "Warning" : "Normal"), memory);
@@ -115,14 +121,14 @@ void EventRecorder::Write() {
     const std::string& reason = name.second;
     ObjectAnswer told;
     if (!series.made) {
-      told =
-          CreateAll(client_, {{kEvents, by_.namespace_name, EventJson(reason, series)}}, {}).at(0);
+      told = CreateAll(client_, {{kEvents, series.namespace_name, EventJson(reason, series)}}, {})
+                 .at(0);
     }
     if (series.made || told.fault == Fault::kAlreadyExists) {
       Document patch;
       patch.SetObject();
       SetTimes(patch, series.count, series.last, series.message, patch.GetAllocator());
-      told = PatchObject(client_, kEvents, by_.namespace_name, NameOf(reason, series), "",
+      told = PatchObject(client_, kEvents, series.namespace_name, NameOf(reason, series), "",
                          ToJson(patch), {});
     }
     if (!told.ok()) {

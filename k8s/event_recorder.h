@@ -17,16 +17,16 @@ namespace sluice::k8s {
 
 inline constexpr Resource kEvents{"", "v1", "events"};
 
-// Events of a namespace's objects, as shown by `kubectl describe`: those of an object with the same
+// Events of objects, as shown by `kubectl describe`: those of an object with the same
 // reason are one Event with a count and the last one's message. Written by a thread of its own,
 // each at most once a second; an Event that cannot be written is lost, as Events are for people.
 // Thread-safe.
 class EventRecorder {
  public:
   struct By {
-    std::string namespace_name;
-    std::string component;  // "sluice-master"
-    std::string instance;   // part of the names: other recorders of an object count separately
+    std::string namespace_name;  // of the objects, unless RecordIn says another one
+    std::string component;       // "sluice-master"
+    std::string instance;        // part of the names: other recorders of an object count separately
   };
   EventRecorder(ApiClient& client, By by);
   ~EventRecorder();  // writes remaining Events, once
@@ -34,12 +34,15 @@ class EventRecorder {
   // `reason`: one word, "WorkerLost". There is one Event per object and reason.
   void Record(const Owner& object, bool warning, const std::string& reason,
               const std::string& message) EXCLUDES(mutex_);
+  void RecordIn(const std::string& namespace_name, const Owner& object, bool warning,
+                const std::string& reason, const std::string& message) EXCLUDES(mutex_);
   // The object is gone: its Events are no longer counted, nor written.
   void Forget(const std::string& uid) EXCLUDES(mutex_);
 
  private:
   using Name = std::pair<std::string, std::string>;  // the object's uid, and the reason
   struct Series {
+    std::string namespace_name;
     Owner object;
     bool warning = false;
     std::string message;

@@ -96,7 +96,8 @@ std::vector<Right> RightsOf(Account account) {
           {kNodes, "", kFollow, true},
           {kQuotas, "", kFollow, true},
           {kLeases, "", lease},
-          {kEvents, "", tell}};
+          // TrainingJobs in namespaces without a gateway.
+          {kEvents, "", tell, true}};
 }
 
 Status CheckRights(ApiClient& client, Account account, const std::string& namespace_name,

@@ -154,6 +154,9 @@ constexpr char kEnd[] = R"yaml(              priority:
                   key: {type: string}
               model: {type: string}
               version: {type: integer, format: int64}
+              rows: {type: integer, format: int64, description: "Trained, over all epochs."}
+              sha256: {type: string, description: Of the stored weights.}
+              seconds: {type: integer, format: int64, description: From the job's start to its end.}
               master:
                 type: object
                 properties:

@@ -164,6 +164,9 @@ Result<TrainingJobStatus> ParseTrainingJobStatus(std::string_view json) {
   }
   status.model = TextIn(from, {"model"});
   status.version = IntegerIn(from, {"version"});
+  status.rows = IntegerIn(from, {"rows"});
+  status.sha256 = TextIn(from, {"sha256"});
+  status.seconds = IntegerIn(from, {"seconds"});
   status.master_number =
       static_cast<uint64_t>(std::max<int64_t>(0, NumberIn(from, {"master", "number"})));
   status.master_pod = TextIn(from, {"master", "pod"});
@@ -207,6 +210,9 @@ std::optional<std::string> StatusPatch(const TrainingJobStatus& before,
   patch.Text({"begun", "key"}, had.source_key, has.source_key);
   patch.Text({"model"}, before.model, after.model);
   patch.Integer({"version"}, before.version, after.version);
+  patch.Integer({"rows"}, before.rows, after.rows);
+  patch.Text({"sha256"}, before.sha256, after.sha256);
+  patch.Integer({"seconds"}, before.seconds, after.seconds);
   patch.Count({"master", "number"}, before.master_number, after.master_number);
   patch.Text({"master", "pod"}, before.master_pod, after.master_pod);
   patch.Count({"workers", "running"}, before.running_workers, after.running_workers);

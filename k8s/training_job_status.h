@@ -69,7 +69,10 @@ struct TrainingJobStatus {
   std::optional<int64_t> job;  // its number in the jobs table
   std::optional<BegunSpec> begun = {};
   std::string model;
-  std::optional<int64_t> version;  // of the model that was stored
+  std::optional<int64_t> version;       // of the model that was stored
+  std::optional<int64_t> rows = {};     // that it was trained with, over all epochs
+  std::string sha256 = {};              // of its weights, hex
+  std::optional<int64_t> seconds = {};  // from the job's start to its end
   uint64_t master_number = 0;      // how many masters were started
   std::string master_pod;
   std::optional<Grant> grant;  // set by the controller only: never in StatusPatch

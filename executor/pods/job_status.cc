@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/stored_model.h"
+#include "executor/pods/training_job_work.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_labels.h"
 #include "k8s/rfc3339.h"
@@ -188,7 +190,7 @@ void JobStatus::OnProgress(const elastic::Progress& progress) {
   dirty_ = true;
 }
 
-void JobStatus::End(const catalog::Job& row) {
+void JobStatus::End(const catalog::Job& row, std::optional<catalog::ModelVersion> stored) {
   if (name_.empty()) {
     return;
   }
@@ -200,6 +202,7 @@ void JobStatus::End(const catalog::Job& row) {
   {
     const MutexLock lock(mutex_);
     ended_ = row;
+    stored_ = std::move(stored);
   }
   Status written;
   for (int i = 0; i < kLastWrites; ++i) {
@@ -252,6 +255,9 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   k8s::TrainingJobStatus after = before;
   {
     const MutexLock lock(mutex_);
+    if (HasEnded(before) && ended_.id == 0) {
+      return OkStatus();  // its gateway has ended it, and this master is about to hear of it
+    }
     Fill(after, k8s::Rfc3339(WallMicros()));
   }
   // A later master writes the status now.
@@ -328,6 +334,7 @@ void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) 
   }
   status.ended = now;
   status.seconds_left = 0;
+  FillStored(ended_, stored_, status);
   SetEndConditions(ended_.state, ended_.model, ended_.error, now, status);
 }
 

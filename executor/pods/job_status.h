@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "catalog/job_store.h"
+#include "catalog/model_store.h"
 #include "elastic/fleet/fleet.h"
 #include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
@@ -77,7 +78,8 @@ class JobStatus {
   // An Event of the TrainingJob, for `kubectl describe`: k8s::EventRecorder.
   void Event(bool warning, const std::string& reason, const std::string& message);
   // Writes how the job has ended, or that it is suspended, from its row. Tries for some seconds.
-  void End(const catalog::Job& row) EXCLUDES(mutex_);
+  // `stored`: StoredBy.
+  void End(const catalog::Job& row, std::optional<catalog::ModelVersion> stored) EXCLUDES(mutex_);
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -105,6 +107,7 @@ class JobStatus {
   Pods pods_ GUARDED_BY(mutex_);
   elastic::Progress progress_ GUARDED_BY(mutex_);
   catalog::Job ended_ GUARDED_BY(mutex_);  // its number is 0 before the end
+  std::optional<catalog::ModelVersion> stored_ GUARDED_BY(mutex_);
   std::string not_suspended_ GUARDED_BY(mutex_);
   std::map<elastic::Role, uint64_t> started_ GUARDED_BY(mutex_);
   std::map<std::pair<elastic::Role, std::string>, uint64_t> fates_ GUARDED_BY(mutex_);

@@ -32,6 +32,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/shared_config.h"
+#include "executor/pods/stored_model.h"
 #include "executor/processes/child_process.h"
 #include "executor/training/train_again.h"
 #include "planner/plan.pb.h"
@@ -110,7 +111,8 @@ Result<int> RecordEnd(const OpenJob& open, const PodJobConfig& config, JobStatus
                       const OwnPod& pod) {
   constexpr std::chrono::seconds kKubeletPatience(10);
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
-  status.End(row);
+  ASSIGN_OR_RETURN(auto stored, StoredBy(row, open.catalog->models()));
+  status.End(row, std::move(stored));
   if (row.state != catalog::JobState::kSuspended) {
     return 0;
   }

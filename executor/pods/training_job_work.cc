@@ -12,6 +12,7 @@
 #include "catalog/sql/sqlstate.h"
 #include "executor/pods/begun_spec.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/stored_model.h"
 #include "k8s/api_verbs.h"
 #include "k8s/rfc3339.h"
 #include "k8s/rights.h"
@@ -55,7 +56,7 @@ void TellRow(const TrainingJobRow& row, bool suspend, k8s::TrainingJobStatus& st
     status.ended = now;
     status.seconds_left = 0;
     status.model = row.job.model;
-    status.version = row.version;
+    FillStored(row.job, row.stored, status);
     SetEndConditions(row.job.state, row.job.model, row.job.error, now, status);
   } else if (suspend) {
     k8s::SetCondition(status, k8s::kConditionSuspended, false, kNotSuspended,
@@ -186,10 +187,11 @@ Result<TrainingJobWork::Begun> TrainingJobWork::Begin(const k8s::Object& object,
     return begun;
   }
   begun.again = !job.ok() && IsForLater(job.status());
-  const std::string message = job.ok() ? fmt::format("job {} has begun", *job)
-                              : request.ok() && !begun.again
-                                  ? RenderWithCaret(job.status(), request->spec.statement)
-                                  : AllMessages(job.status());
+  std::string message = job.ok() ? fmt::format("job {} has begun", *job)
+                        : request.ok() && !begun.again
+                            ? RenderWithCaret(job.status(), request->spec.statement)
+                            : AllMessages(job.status());
+  message.erase(message.find_last_not_of('\n') + 1);
   events_.Record(OwnerOf(object), !job.ok(),
                  job.ok()      ? "Begun"
                  : begun.again ? "CannotBegin"

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
+#include "catalog/model_store.h"
 #include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
 #include "k8s/event_recorder.h"
@@ -25,10 +26,10 @@ struct TrainingJobRequest {
   std::string source_url;  // from its Secret; errors about it never repeat any of it
 };
 
-// The row of such a job, the version of the model that it has stored, and how far it has come.
+// The row of such a job, the model that it has stored, and how far it has come.
 struct TrainingJobRow {
   catalog::Job job;
-  std::optional<int64_t> version;
+  std::optional<catalog::ModelVersion> stored = {};
   std::optional<elastic::Progress> progress = {};
 };
 

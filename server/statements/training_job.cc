@@ -19,6 +19,7 @@
 #include "executor/jobs/lost_jobs.h"
 #include "executor/local/detached_job.h"
 #include "executor/local/row_listener.h"
+#include "executor/pods/stored_model.h"
 #include "executor/pods/training_job_work.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
@@ -174,13 +175,7 @@ Result<executor::TrainingJobRow> FindRow(executor::Cluster& cluster,
     RETURN_IF_ERROR(ResumeLostJobs(session));
     ASSIGN_OR_RETURN(row.progress, executor::ProgressOf(job, lease.catalog().jobs()));
   }
-  if (row.job.state == catalog::JobState::kSucceeded) {
-    ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> live,
-                     lease.catalog().models().List());
-    for (const catalog::ModelVersion& model : live) {
-      row.version = model.job == job ? std::optional(model.version) : row.version;
-    }
-  }
+  ASSIGN_OR_RETURN(row.stored, executor::StoredBy(row.job, lease.catalog().models()));
   return row;
 }
 

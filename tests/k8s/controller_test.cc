@@ -2,12 +2,18 @@
 #include "k8s/controller.h"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "k8s/api_verbs.h"
 #include "k8s/cluster_objects.h"
+#include "k8s/event_recorder.h"
+#include "k8s/json_internal.h"
 #include "tests/k8s/tested_api_server.h"
 #include "tests/support/eventually.h"
 
@@ -37,13 +43,17 @@ class ControllerTest : public testing::Test {
         {{"cpu": "{}", "memory": "8Gi", "pods": "110"}}}}}})",
                        name, cpu));
   }
-  void Job(const std::string& name, int max) {
+  // No gateway has seen it.
+  void NewJob(const std::string& name, int max) {
     Create(kTrainingJobs, ns(),
            fmt::format(
                R"({{"apiVersion": "training.sluice/v1alpha1", "kind": "TrainingJob",
              "metadata": {{"name": "{}"}}, "spec": {{"statement": "SELECT 1",
              "source": {{"secretName": "s"}}, "workers": {{"max": {}}}}}}})",
                name, max));
+  }
+  void Job(const std::string& name, int max) {
+    NewJob(name, max);
     const ObjectAnswer begun = PatchObject(server_.client(), kTrainingJobs, ns(), name, "status",
                                            R"({"status": {"master": {"number": 1}}})", {});
     ASSERT_TRUE(begun.ok()) << begun.status.ToString();
@@ -53,10 +63,25 @@ class ControllerTest : public testing::Test {
     ASSERT_TRUE(made[0].ok()) << made[0].status.ToString();
   }
   std::optional<uint32_t> GrantOf(const std::string& name) {
+    const std::optional<Grant> grant = StatusOf(name).grant;
+    return grant ? std::optional(grant->workers) : std::nullopt;
+  }
+  TrainingJobStatus StatusOf(const std::string& name) {
     const ObjectAnswer answer = GetObject(server_.client(), kTrainingJobs, ns(), name, {});
     const Result<TrainingJobStatus> status =
         answer.ok() ? ParseTrainingJobStatus(answer.object.json) : TrainingJobStatus();
-    return status.ok() && status->grant ? std::optional(status->grant->workers) : std::nullopt;
+    return status.ok() ? *status : TrainingJobStatus();
+  }
+  // Their reasons.
+  std::vector<std::string> EventsOf(const std::string& name) {
+    std::vector<std::string> reasons;
+    for (const Object& event : ListObjects(server_.client(), {kEvents, ns(), ""}, {}).objects) {
+      const Result<rapidjson::Document> json = ParseJsonObject(event.json, "an Event");
+      if (json.ok() && TextIn(*json, {"involvedObject", "name"}) == name) {
+        reasons.emplace_back(TextIn(*json, {"reason"}));
+      }
+    }
+    return reasons;
   }
   template <class Condition>
   void WaitUntil(const Condition& condition) {
@@ -102,6 +127,31 @@ TEST_F(ControllerTest, AGrantThatCouldNotBeWrittenIsDecidedAgain) {
   const auto one = Start("one");
   WaitUntil([&] { return GrantOf("a") == 4; });
   EXPECT_EQ(one->controller.figures().failed_grants, 2U);
+}
+
+TEST_F(ControllerTest, OneThatNoGatewayTakesIsToldThatItWaitsForOne) {
+  Node("n1", 4);
+  NewJob("a", 8);
+  NewJob("b", 8);
+  ASSERT_TRUE(PatchObject(server_.client(), kTrainingJobs, ns(), "b", "",
+                          R"({"metadata": {"annotations": {"training.sluice/begun-by": "g"}}})", {})
+                  .ok());
+  const auto one = Start("one");
+  WaitUntil([&] { return StatusOf("a").conditions.size() == 1; });
+  const Condition told = StatusOf("a").conditions.at(0);
+  EXPECT_EQ(told.type + " " + told.status + " " + told.reason, "Queued True NoGateway");
+  EXPECT_THAT(told.message, testing::HasSubstr("in the namespace " + ns()));
+  WaitUntil([&] { return EventsOf("a") == std::vector<std::string>{"NoGateway"}; });
+  EXPECT_TRUE(StatusOf("b").conditions.empty());
+  EXPECT_TRUE(EventsOf("b").empty());
+  EXPECT_EQ(GrantOf("a"), std::nullopt);
+}
+
+TEST_F(ControllerTest, OneThatCouldNotBeToldIsToldLater) {
+  NewJob("a", 8);
+  server_.fake().Make(Trouble::kForbidden, "patch", "trainingjobs", 1);
+  const auto one = Start("one");
+  WaitUntil([&] { return Holds(StatusOf("a"), kConditionQueued); });
 }
 
 TEST_F(ControllerTest, WithoutRightsItEndsWithTheReason) {

@@ -20,6 +20,9 @@ TrainingJobStatus FullStatus() {
   status.begun = BegunSpec{"0a1b", "shop", "source"};
   status.model = "m";
   status.version = 2;
+  status.rows = 45000;
+  status.sha256 = "0af1";
+  status.seconds = 7;
   status.master_number = 2;
   status.master_pod = "j-master-2";
   status.running_workers = 4;

@@ -228,6 +228,16 @@ class Pods : public ClusterJobs {
     return found.ok() ? k8s::ParseTrainingJobStatus(found.object.json).value()
                       : k8s::TrainingJobStatus();
   }
+  // It says what its job has stored: the first version of the only model.
+  void ExpectStored(const k8s::TrainingJobStatus& told) {
+    const auto models = catalog_->models().List();
+    ASSERT_TRUE(models.ok() && models->size() == 1);
+    EXPECT_EQ(told.version, 1);
+    EXPECT_EQ(told.rows, models->front().rows);
+    EXPECT_EQ(told.sha256, models->front().weights_sha256);
+    EXPECT_EQ(told.sha256.size(), 64U);
+    EXPECT_TRUE(told.seconds);
+  }
   std::string ConditionsOf(const std::string& name) {
     std::string text;
     for (const k8s::Condition& condition : StatusOf(name).conditions) {

@@ -42,6 +42,7 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
   EXPECT_NE(told.ended, "");
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  ExpectStored(told);
   EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
   EXPECT_EQ(kubelet_->Count(k8s::kTrainingJobs), 1U);
 }
@@ -54,7 +55,7 @@ TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
   const k8s::TrainingJobStatus told = StatusOf("trees");
   EXPECT_EQ(told.job, 1);
   EXPECT_EQ(told.model, "m");
-  EXPECT_EQ(told.version, 1);
+  ExpectStored(told);
   EXPECT_NE(told.ended, "");
   EXPECT_FALSE(k8s::Holds(told, k8s::kConditionQueued));
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);

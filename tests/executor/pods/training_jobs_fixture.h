@@ -120,7 +120,11 @@ class TrainingJobsTest : public ::testing::Test {
     row_.job.model = "m";
     row_.job.error = error;
     row_.job.finished_micros = 1'700'000'000'000'000;
-    row_.version = 3;
+    row_.job.started_micros = row_.job.finished_micros - 7'900'000;
+    row_.stored.emplace();
+    row_.stored->version = 3;
+    row_.stored->rows = 45000;
+    row_.stored->weights_sha256 = "0af1";
   }
   k8s::TrainingJobStatus StatusOf(const std::string& name) {
     const auto found =

@@ -102,6 +102,9 @@ TEST_F(TrainingJobsTest, AJobWithoutAMasterEndsToo) {
   const k8s::TrainingJobStatus status = AwaitEnd("trees");
   EXPECT_EQ(status.model, "m");
   EXPECT_EQ(status.version, 3);
+  EXPECT_EQ(status.rows, 45000);
+  EXPECT_EQ(status.sha256, "0af1");
+  EXPECT_EQ(status.seconds, 7);
   EXPECT_EQ(status.percent, 100);
   EXPECT_THAT(ConditionsOf("trees"), AllOf(HasSubstr("Complete True Stored the model m is stored"),
                                            HasSubstr("Queued False"), HasSubstr("Failed False")));

@@ -1,4 +1,5 @@
 """What a TrainingJob or an administrator asks for: other numbers, a template, an end; and what is counted."""
+import re
 import subprocess
 import sys
 import urllib.request
@@ -10,6 +11,7 @@ from operator_test import training_job
 from training import EPOCHS, Training, statement
 
 SERVERS = "engine.num_ps=2"
+LONG = 3 * EPOCHS  # for several changes, beside whatever else the machine does
 HOG = """
 import sys, time
 with open(f"/proc/{sys.argv[1]}/cgroup") as groups:
@@ -26,15 +28,20 @@ class Requests(JobsOnNodes):
         self.expect(EPOCHS)
 
     def test_a_job_is_scaled_up_and_down(self):
-        self.cluster.apply(training_job("scaled", statement("scaled", EPOCHS, SERVERS),
+        self.expect(LONG)
+        self.cluster.apply(training_job("scaled", statement("scaled", LONG, SERVERS),
                                         workers={"min": 1, "max": 1}))
         job = Training(self.cluster, "scaled")
         job.reached(1)
         for workers in (3, 1):
             self.cluster.ours("scale", "tj/scaled", f"--replicas={workers}")
-            until(lambda: len(job.pods("worker")) == workers, 180, lambda: f"{workers} workers: {job.story()}")
-        self.assertFalse(job.over, job.story())
+            self.until_in(job, lambda: len(job.pods("worker")) == workers, f"{workers} workers")
         self.expect_exact(job)
+
+    def until_in(self, job, condition, what):
+        """While the job trains: one that has ended has no more to wait for."""
+        until(lambda: condition() or job.over, 180, lambda: f"{what}: {job.story()}")
+        self.assertFalse(job.over, f"over before {what}: {job.story()}")
 
     def test_an_ended_job_is_deleted_in_time(self):
         self.cluster.apply(training_job("brief", statement("brief", 1, SERVERS),
@@ -50,10 +57,15 @@ class Requests(JobsOnNodes):
                                                   "containers": [{"name": "sluice", "image": "absent"}]}}})
         job = self.begin("elsewhere", more=f"{TWO}, engine.template='elsewhere'")
         job.reached(1)
-        pods = [pod for pod in self.cluster.objects("pod", "team=ads")
-                if pod["metadata"]["name"].startswith(f"job{job.job}-")]
-        self.assertEqual(sorted(pod["metadata"]["labels"]["training.sluice/role"] for pod in pods),
-                         ["master", "ps", "ps", "worker", "worker"])
+        roles = ["master", "ps", "ps", "worker", "worker"]
+        pods = []
+
+        # An epoch may pass before the second worker is there.
+        def all_are_there():
+            pods[:] = [pod for pod in self.cluster.objects("pod", "team=ads")
+                       if pod["metadata"]["name"].startswith(f"job{job.job}-") and "nodeName" in pod["spec"]]
+            return sorted(pod["metadata"]["labels"]["training.sluice/role"] for pod in pods) == roles
+        self.until_in(job, all_are_there, f"{roles} with that label and a node")
         self.assertEqual({pod["spec"]["nodeName"] for pod in pods}, {"node2"})
         self.expect_exact(job)
 
@@ -72,12 +84,22 @@ class Requests(JobsOnNodes):
                          "engine.worker_resource_request='cpu=50m,memory=64Mi', "
                          "engine.worker_resource_limit='memory=64Mi'")
         job.reached(1)
-        worker = self.cluster.object("pod", job.pods("worker")[0][0])
-        hog = self.fill_memory_of(worker)
-        job.happened("memory_raised")
+        workers = []
+
+        def one_runs():  # whichever has rows: another may still be on its way to its node
+            workers[:] = [pod for pod in map(self.pod, job.pods("worker")) if pod and api.processes(pod)]
+            return workers
+        self.until_in(job, one_runs, "a worker with processes")
+        hog = self.fill_memory_of(workers[0])
+        self.until_in(job, lambda: job.count("memory_raised") > 0, "memory_raised")
         hog.kill()
         self.expect_exact(job)
         self.assertIn("WorkerOutOfMemory", {event["reason"] for event in self.cluster.objects("event")})
+
+    def pod(self, name_and_node):
+        """None: it is gone already."""
+        return next((each for each in self.cluster.objects("pod", "training.sluice/role")
+                     if each["metadata"]["name"] == name_and_node[0]), None)
 
     def fill_memory_of(self, pod):
         """As a leak in the worker would; the kernel prefers to end processes of pods."""
@@ -90,12 +112,17 @@ class Requests(JobsOnNodes):
         job = self.begin("counted")
         job.reached(2)
         master = self.cluster.object("pod", job.pods("master")[0][0])["status"]["podIP"]
-        self.assertRegex(self.metrics(master, 7078), r'(?m)^sluice_pods\{role="worker",state="placed"\} 2$')
-        self.assertRegex(self.metrics(master, 7078), r"(?m)^sluice_rows_total [1-9]")
-        gateway = self.metrics(self.cluster.gateway_pod()[1], 9090)
-        self.assertRegex(gateway, r"(?m)^sluice_jobs_on_pods 1$")
-        self.assertRegex(gateway, r"(?m)^sluice_kubernetes_calls_total\{")
+        # Two epochs may pass before the second worker has its node, and the gateway may still be at the end of
+        # the job before this one.
+        self.counts(job, master, 7078, r'^sluice_pods\{role="worker",state="placed"\} 2$')
+        self.counts(job, master, 7078, r"^sluice_rows_total [1-9]")
+        gateway = self.cluster.gateway_pod()[1]
+        self.counts(job, gateway, 9090, r"^sluice_jobs_on_pods 1$")
+        self.counts(job, gateway, 9090, r"^sluice_kubernetes_calls_total\{")
         self.expect_exact(job)
+
+    def counts(self, job, host, port, line):
+        self.until_in(job, lambda: re.search(line, self.metrics(host, port), re.MULTILINE), line)
 
     @staticmethod
     def metrics(host, port):
