@@ -73,7 +73,7 @@ struct TrainingJobStatus {
   std::optional<int64_t> rows = {};     // that it was trained with, over all epochs
   std::string sha256 = {};              // of its weights, hex
   std::optional<int64_t> seconds = {};  // from the job's start to its end
-  uint64_t master_number = 0;      // how many masters were started
+  uint64_t master_number = 0;           // how many masters were started
   std::string master_pod;
   std::optional<Grant> grant;  // set by the controller only: never in StatusPatch
   uint32_t running_workers = 0, granted_workers = 0, most_workers = 0, waiting_workers = 0;

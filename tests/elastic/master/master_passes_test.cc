@@ -85,9 +85,9 @@ TEST_F(MasterPasses, SumsOfAShardThatAnotherWorkerHasNowCountWithNoneOfTheirs) {
 
 TEST_F(MasterPasses, AMasterThatTakesOverKnowsWhatTheSearchHasRemembered) {
   Start();
-  master_->Remember("start");
+  master_->Remember("start", At(1));
   std::vector<std::string> journal = {master_->TakeJournal().value()};
-  master_->Remember("round 1");
+  master_->Remember("round 1", At(2));
   journal.push_back(master_->TakeJournal().value());
   EXPECT_EQ(master_->TakeJournal().value(), "");
   const auto next = Master::TakeOver(options_, Term(2), journal, {}, At(3));
@@ -100,6 +100,19 @@ TEST_F(MasterPasses, AMasterThatTakesOverKnowsWhatTheSearchHasRemembered) {
   const auto third = Master::TakeOver(options_, Term(3), {whole}, {}, At(4));
   ASSERT_TRUE(third.ok()) << third.status().ToString();
   EXPECT_EQ((*third)->remembered().size(), 2U);
+}
+
+// The last master was lost between two passes: the next one's first pass has not been made.
+TEST_F(MasterPasses, AMasterThatTakesOverBetweenTwoPassesHasNoSums) {
+  Start();
+  FinishPass();
+  const std::vector<std::string> journal = {master_->TakeJournal().value()};
+  const auto next = Master::TakeOver(options_, Term(2), journal, {}, At(3));
+  ASSERT_TRUE(next.ok()) << next.status().ToString();
+  (*next)->BeginPassesAgain(At(3));
+  for (const Master::Action& action : (*next)->outbox().TakeActions()) {
+    EXPECT_NE(action.kind, Master::Action::Kind::kPassDone);
+  }
 }
 
 }  // namespace

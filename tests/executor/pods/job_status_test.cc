@@ -48,7 +48,7 @@ TEST_F(JobStatusTest, AfterItsGatewayHasEndedItNothingRuns) {
                                {})
                   .ok());
   JobStatus status(server_.client(), config_, 1, "job7-master-1");
-  status.OnPods({.workers = 1});
+  status.OnPods({.workers = 1, .waiting_for = ""});
   // Once each second it reads, and writes what differs.
   server_.fake().WaitUntilAsked("get", "trainingjobs", 4);
   EXPECT_FALSE(k8s::Holds(Told(), k8s::kConditionRunning));
@@ -57,7 +57,7 @@ TEST_F(JobStatusTest, AfterItsGatewayHasEndedItNothingRuns) {
 
 TEST_F(JobStatusTest, TheEndSaysWhatWasStored) {
   JobStatus status(server_.client(), config_, 1, "job7-master-1");
-  status.OnPods({.workers = 1});
+  status.OnPods({.workers = 1, .waiting_for = ""});
   EXPECT_TRUE(Eventually([&] { return k8s::Holds(Told(), k8s::kConditionRunning); }));
   catalog::Job row;
   row.id = 7;
