@@ -190,7 +190,7 @@ void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint n
     }
   }
   Scale(pool_.wanted(), now);
-  StopUnknown(alive);  // given up by the previous master
+  StopUnknown(alive);      // given up by the previous master
   if (!options_.passes) {  // they begin again, and the end of the last master's pass is not theirs
     Advance(now);
   }
