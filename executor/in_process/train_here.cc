@@ -60,21 +60,28 @@ Result<elastic::TrainOutcome> TrainNetworkOnce(const elastic::TrainingJob& job,
   return folds ? TrainByFolds(job, held_out, choice) : elastic::TrainInProcess(job);
 }
 
+const catalog::DatasetSpec* ValidationOf(const Datasets& datasets) {
+  return datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+}
+
+// The rows of a resumed job are cut as they were.
+Result<catalog::DatasetSpec> DataToRun(const plan::TrainPlan& plan, const Datasets& datasets,
+                                       elastic::JobCheckpoints* checkpoints) {
+  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
+  return checkpoints == nullptr ? Result<catalog::DatasetSpec>(std::move(data))
+                                : checkpoints->DataToRun(data, ValidationOf(datasets));
+}
+
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
                              catalog::Catalog& catalog, const Datasets& datasets, JobRecord& job,
                              const elastic::ProgressCallback& progress,
                              elastic::JobCheckpoints* checkpoints) {
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog));
-  const catalog::DatasetSpec* validation =
-      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
-  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
-  if (checkpoints != nullptr) {
-    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
-  }
+  ASSIGN_OR_RETURN(const catalog::DatasetSpec data, DataToRun(plan, datasets, checkpoints));
   const elastic::TrainingJob training{.plan = plan,
                                       .source = source,
                                       .dataset = data,
-                                      .validation = validation,
+                                      .validation = ValidationOf(datasets),
                                       .base = start.has_value() ? &*start : nullptr,
                                       .progress = progress,
                                       .events = EventsOf(job),
@@ -135,16 +142,11 @@ Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& sour
   if (plan.has_base()) {
     ASSIGN_OR_RETURN(base, LoadBase(plan, catalog.models()));
   }
-  const catalog::DatasetSpec* validation =
-      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
-  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
-  if (checkpoints != nullptr) {
-    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
-  }
+  ASSIGN_OR_RETURN(const catalog::DatasetSpec data, DataToRun(plan, datasets, checkpoints));
   const elastic::TrainingJob training{.plan = plan,
                                       .source = source,
                                       .dataset = data,
-                                      .validation = validation,
+                                      .validation = ValidationOf(datasets),
                                       .progress = progress,
                                       .events = EventsOf(job),
                                       .stop = job.stop_token(),

@@ -111,8 +111,11 @@ Result<int> RecordEnd(const OpenJob& open, const PodJobConfig& config, JobStatus
                       const OwnPod& pod) {
   constexpr std::chrono::seconds kKubeletPatience(10);
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
-  ASSIGN_OR_RETURN(auto stored, StoredBy(row, open.catalog->models()));
-  status.End(row, std::move(stored));
+  auto stored = StoredBy(row, open.catalog->models());
+  if (!stored.ok()) {
+    log::Warn("the status will not say what was stored: {}", stored.status().ToString());
+  }
+  status.End(row, stored.ok() ? *std::move(stored) : std::nullopt);
   if (row.state != catalog::JobState::kSuspended) {
     return 0;
   }

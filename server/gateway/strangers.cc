@@ -21,7 +21,7 @@
 namespace sluice::server {
 namespace {
 
-// A flood sends some 10 KB in that time, of which gRPC makes 2 MB.
+// Short enough that a flood is seen before gRPC has made much of it.
 constexpr std::chrono::milliseconds kStrangersInterval(10);
 constexpr double kSecondsBetweenLogLines = 10;
 // Of the system's buffer, as long as the client is a stranger: gRPC takes all that is there at
