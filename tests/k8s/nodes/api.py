@@ -9,16 +9,45 @@ import subprocess
 import threading
 import time
 
-from cluster import NAMESPACE, Cluster
-
+NAMESPACE = "sluice"
+CONFIG = os.environ.get("SLUICE_CLUSTER", "/var/tmp/sluice-cluster") + "/kubeconfig"
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+GROUPS = {"deployments": "apps/v1", "trainingjobs": "training.sluice/v1alpha1"}
 
 
 def connect():
-    folder = os.path.dirname(Cluster.config)
+    folder = os.path.dirname(CONFIG)
     trust = ssl.create_default_context(cafile=f"{folder}/ca.crt")
     trust.load_cert_chain(f"{folder}/admin.crt", f"{folder}/admin.key")
     return http.client.HTTPSConnection("10.250.0.100", 6443, context=trust, timeout=60)
+
+
+kept = threading.local()  # each thread's connection
+
+
+def get(path):
+    """What is at that path; a connection that was lost, as by a restart of the API server, is made again once."""
+    for last in (False, True):
+        try:
+            if "connection" not in vars(kept):
+                kept.connection = connect()
+            kept.connection.request("GET", path)
+            answer = kept.connection.getresponse()
+            said = answer.read()
+            break
+        except (http.client.HTTPException, OSError):
+            vars(kept).pop("connection", None)
+            if last:
+                raise
+    if answer.status != 200:
+        raise RuntimeError(f"GET {path}: {answer.status} {said.decode()}")
+    return json.loads(said)
+
+
+def path_of(kind, namespace):
+    """Of all objects of a kind, by the kind's plural."""
+    group = f"apis/{GROUPS[kind]}" if kind in GROUPS else "api/v1"
+    return f"/{group}/{kind}" if kind == "nodes" else f"/{group}/namespaces/{namespace}/{kind}"
 
 
 def kill_pods(names):

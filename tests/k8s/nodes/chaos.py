@@ -68,7 +68,7 @@ class Chaos(JobsOnNodes):
 
     def edit(self, job):
         """What changes the job's workers, and what is wrong and changes nothing."""
-        found = [each["metadata"]["name"] for each in self.cluster.objects("tj")
+        found = [each["metadata"]["name"] for each in self.cluster.objects("trainingjobs")
                  if each.get("status", {}).get("job") == job.job]
         spec = self.chance.choice([{"workers": {"max": 1}}, {"workers": {"max": 3}}, {"workers": {"min": 3, "max": 1}},
                                    {"statement": "SELECT a, y FROM points TO TRAIN DNNClassifier LABEL y INTO other"},

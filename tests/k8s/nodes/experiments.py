@@ -93,7 +93,7 @@ class Experiments(unittest.TestCase):
                 cpu = container.get("resources", {}).get("requests", {}).get("cpu", "0")
                 taken[pod["spec"]["nodeName"]] += int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
         for node in taken:
-            has = 1000 * int(self.cluster.object("node", node)["status"]["allocatable"]["cpu"])
+            has = 1000 * int(self.cluster.object("nodes", node)["status"]["allocatable"]["cpu"])
             rest = has - taken[node] - units * UNIT - SERVERS
             self.assertGreaterEqual(rest, 0, f"{node} has {has}m, of which {taken[node]}m are taken")
             self.cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"rest-{node}"},

@@ -51,7 +51,7 @@ class Figures(unittest.TestCase):
 
     def pods_of(self, job, role=""):
         names = {name for name, _ in job.pods(role)}
-        return [pod for pod in self.cluster.objects("pod", "training.sluice/job") if pod["metadata"]["name"] in names]
+        return [pod for pod in self.cluster.objects("pods", "training.sluice/job") if pod["metadata"]["name"] in names]
 
     def test_1_a_statement(self):
         for i in range(3):
@@ -66,7 +66,7 @@ class Figures(unittest.TestCase):
                 f"SELECT finished_micros / 1e6 FROM sluice.jobs WHERE id = {job.job}"))
             until(lambda: not any(map(api.runs, ids)), 60, "no process runs", pause=0.01)
             self.say("last report to the end of every process", time.time() - report, 2)
-            until(lambda: not [pod for pod in self.cluster.objects("pod", "training.sluice/job")
+            until(lambda: not [pod for pod in self.cluster.objects("pods", "training.sluice/job")
                                if pod["metadata"]["name"].startswith(f"job{job.job}-")], 60, "gone")
             self.say("last report to the API server having forgotten the pods", time.time() - report)
 
@@ -155,7 +155,7 @@ class Figures(unittest.TestCase):
             self.say(f"power of {whose} node cut to the first new worker at work",
                      self.first(job, "worker_started", since), 15)
             self.cluster.kubernetes("add", node[-1])
-            until(lambda: " Ready " in self.cluster.kubectl("get", "node", node, "--no-headers"), 60, f"{node} is ready")
+            until(lambda: self.cluster.is_ready(node), 60, f"{node} is ready")
             before = job.count("epoch_done")
             job.reached(before + 2)
         self.cluster.sql(f"CANCEL JOB {job.job}")

@@ -35,9 +35,9 @@ class JobsOnNodes(unittest.TestCase):
     def expect_exact(self, job):
         """It succeeded; no row was lost, none trained twice; the same bits as undisturbed."""
         self.assertEqual((job.ended(), job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), job.story())
-        for kind in ("pod", "service", "secret"):
+        for kind in ("pods", "services", "secrets"):
             # A node that has just come back takes a while to say that its pods have ended.
-            until(lambda: not self.left(kind, job), 180, f"no {kind} of {job.model} is left")
+            until(lambda: not self.left(kind, job), 180, f"no {kind} of {job.model} are left")
 
     def left(self, kind, job):
         return [each for each in self.cluster.objects(kind, "training.sluice/job")
@@ -49,5 +49,4 @@ class JobsOnNodes(unittest.TestCase):
 
     def bring_back(self, node):
         self.cluster.kubernetes("add", node)
-        until(lambda: " Ready " in self.cluster.kubectl("get", "node", f"node{node}", "--no-headers"), 60,
-              f"node{node} is ready")
+        until(lambda: self.cluster.is_ready(f"node{node}"), 60, f"node{node} is ready")

@@ -23,7 +23,7 @@ class AnOperator(JobsOnNodes):
 
     def condition(self, name):
         """Its conditions that hold, with their messages."""
-        status = self.cluster.object("tj", name).get("status", {})
+        status = self.cluster.object("trainingjobs", name).get("status", {})
         return {each["type"]: each.get("message", "") for each in status.get("conditions", [])
                 if each["status"] == "True"}
 
@@ -47,7 +47,7 @@ class AnOperator(JobsOnNodes):
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":true}}')
         self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=180s")
         self.assertEqual(job.state, "SUSPENDED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 300, "every pod is gone")
+        until(lambda: not self.cluster.objects("pods", "training.sluice/role"), 300, "every pod is gone")
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":false}}')
         self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=600s")
         self.assertEqual(job.sha, self.sha, job.story())
@@ -66,7 +66,7 @@ class AnOperator(JobsOnNodes):
         self.cluster.ours("delete", "pod", master, "--grace-period=0", "--force", "--wait=false")
         self.cluster.ours("delete", "tj", "deleted")
         self.assertEqual(job.ended(180), "CANCELLED", job.story())
-        until(lambda: not self.cluster.objects("pod", "training.sluice/role"), 300, "every pod is gone")
+        until(lambda: not self.cluster.objects("pods", "training.sluice/role"), 300, "every pod is gone")
 
     def test_trees_go_on_when_their_gateways_pod_is_deleted(self):
         """They train in it; its process is the container's first, which says so when it ends."""
@@ -99,7 +99,7 @@ class AnOperator(JobsOnNodes):
     def test_a_missing_image_fails_the_job_in_the_kubelets_words(self):
         self.install_another("other")
         gateway = "deployment/sluice-gateway"
-        arguments = self.cluster.object("deployment", "sluice-gateway", "other")["spec"]["template"]["spec"]
+        arguments = self.cluster.object("deployments", "sluice-gateway", "other")["spec"]["template"]["spec"]
         arguments = arguments["containers"][0]["args"]
         at = next(i for i, each in enumerate(arguments) if each.startswith("--pods-image="))
         self.cluster.kubectl("-n", "other", "patch", gateway, "--type=json", "-p",
@@ -140,9 +140,9 @@ class AnOperator(JobsOnNodes):
 
     def test_processors_that_no_node_has_are_told_at_once(self):
         self.cluster.apply(training_job("greedy", statement("greedy", EPOCHS, TWO, cpu=73)))
-        until(lambda: "PodWaits" in {each["reason"] for each in self.cluster.objects("event")
+        until(lambda: "PodWaits" in {each["reason"] for each in self.cluster.objects("events")
                                      if each["involvedObject"]["name"] == "greedy"}, 30, "an Event says it")
-        events = [each for each in self.cluster.objects("event") if each["involvedObject"]["name"] == "greedy"]
+        events = [each for each in self.cluster.objects("events") if each["involvedObject"]["name"] == "greedy"]
         self.assertRegex("".join(each["message"] for each in events), "Insufficient cpu")
         self.cluster.ours("delete", "tj", "greedy")
         self.assertEqual(Training(self.cluster, "greedy").ended(180), "CANCELLED")
@@ -155,6 +155,6 @@ class AnOperator(JobsOnNodes):
                                           "engine.max_workers=4, engine.num_ps=2"))
         job = Training(self.cluster, "few")
         self.assertEqual((job.state, job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), said + job.story())
-        reasons = {event["reason"] for event in self.cluster.objects("event")}
+        reasons = {event["reason"] for event in self.cluster.objects("events")}
         self.assertIn("QuotaExceeded", reasons)
 

@@ -112,7 +112,7 @@ class PodsOnNodes(JobsOnNodes):
         container = {"name": "web", "image": "sluice.test/tools:1", "imagePullPolicy": "Never",
                      "resources": {"requests": {"cpu": f"{millis}m"}}}
         labels = {"app": name}
-        self.addCleanup(until, lambda: not self.cluster.objects("pod", f"app={name}"), 300, f"{name} is gone")
+        self.addCleanup(until, lambda: not self.cluster.objects("pods", f"app={name}"), 300, f"{name} is gone")
         self.addCleanup(self.cluster.ours, "delete", "deployment", name)
         self.cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
                             "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
@@ -133,7 +133,7 @@ class PodsOnNodes(JobsOnNodes):
         job = self.begin_endless("deaf")
         job.reached(1)
         master = job.pods("master")[0][0]
-        pod = self.cluster.object("pod", master)
+        pod = self.cluster.object("pods", master)
         self.assertGreaterEqual(api.silence_connections(api.processes(pod)[0]), 3, "two watches and its calls")
         self.cluster.ours("scale", f"tj/{master.rsplit('-master-', 1)[0]}", "--replicas=3")
         self.end_pod(job.pods("worker")[0][0])

@@ -62,7 +62,7 @@ class Requests(JobsOnNodes):
 
         # An epoch may pass before the second worker is there.
         def all_are_there():
-            pods[:] = [pod for pod in self.cluster.objects("pod", "team=ads")
+            pods[:] = [pod for pod in self.cluster.objects("pods", "team=ads")
                        if pod["metadata"]["name"].startswith(f"job{job.job}-") and "nodeName" in pod["spec"]]
             return sorted(pod["metadata"]["labels"]["training.sluice/role"] for pod in pods) == roles
         self.until_in(job, all_are_there, f"{roles} with that label and a node")
@@ -94,11 +94,11 @@ class Requests(JobsOnNodes):
         self.until_in(job, lambda: job.count("memory_raised") > 0, "memory_raised")
         hog.kill()
         self.expect_exact(job)
-        self.assertIn("WorkerOutOfMemory", {event["reason"] for event in self.cluster.objects("event")})
+        self.assertIn("WorkerOutOfMemory", {event["reason"] for event in self.cluster.objects("events")})
 
     def pod(self, name_and_node):
         """None: it is gone already."""
-        return next((each for each in self.cluster.objects("pod", "training.sluice/role")
+        return next((each for each in self.cluster.objects("pods", "training.sluice/role")
                      if each["metadata"]["name"] == name_and_node[0]), None)
 
     def fill_memory_of(self, pod):
@@ -111,7 +111,7 @@ class Requests(JobsOnNodes):
     def test_gateway_and_master_count_what_they_do(self):
         job = self.begin("counted")
         job.reached(2)
-        master = self.cluster.object("pod", job.pods("master")[0][0])["status"]["podIP"]
+        master = self.cluster.object("pods", job.pods("master")[0][0])["status"]["podIP"]
         # Two epochs may pass before the second worker has its node, and the gateway may still be at the end of
         # the job before this one.
         self.counts(job, master, 7078, r'^sluice_pods\{role="worker",state="placed"\} 2$')

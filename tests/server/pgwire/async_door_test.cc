@@ -89,9 +89,13 @@ TEST_F(AsyncDoorTest, WhatAJobsProcessLogsIsKept) {
                      " INTO first;")
                 .exit_code,
             0);
-  // As in a catalog of an earlier version: the job's process adds it, and hears the server's
-  // notices.
-  ASSERT_EQ(Direct("DROP TABLE sluice.result_tables").exit_code, 0);
+  // The job's process hears a notice of the server whenever it writes an event.
+  ASSERT_EQ(Direct("CREATE FUNCTION notice() RETURNS trigger LANGUAGE plpgsql AS"
+                   " 'BEGIN RAISE NOTICE ''written''; RETURN NULL; END';"
+                   "CREATE TRIGGER noticed AFTER INSERT ON sluice.job_events"
+                   " EXECUTE FUNCTION notice()")
+                .exit_code,
+            0);
   const ShellOutcome ran =
       PsqlFile("SET sluice.async = on;\n" + Train("m", 1) + " \\gset\nWAIT JOB :job;\n");
   EXPECT_EQ(ran.exit_code, 0) << ran.output;
