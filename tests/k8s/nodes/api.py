@@ -26,22 +26,24 @@ kept = threading.local()  # each thread's connection
 
 
 def get(path):
-    """What is at that path; a connection that was lost, as by a restart of the API server, is made again once."""
-    for last in (False, True):
+    """What is at that path; an API server that has been restarted is asked again for ten seconds."""
+    end = time.monotonic() + 10
+    while True:
         try:
             if "connection" not in vars(kept):
                 kept.connection = connect()
             kept.connection.request("GET", path)
             answer = kept.connection.getresponse()
             said = answer.read()
-            break
-        except (http.client.HTTPException, OSError):
+            if answer.status == 200:
+                return json.loads(said)
+            failure = RuntimeError(f"GET {path}: {answer.status} {said.decode()}")
+        except (http.client.HTTPException, OSError) as error:
             vars(kept).pop("connection", None)
-            if last:
-                raise
-    if answer.status != 200:
-        raise RuntimeError(f"GET {path}: {answer.status} {said.decode()}")
-    return json.loads(said)
+            failure = error
+        if time.monotonic() > end or isinstance(failure, RuntimeError) and answer.status == 404:
+            raise failure
+        time.sleep(0.2)
 
 
 def path_of(kind, namespace):
