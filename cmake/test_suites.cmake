@@ -12,7 +12,7 @@ string(REGEX MATCHALL "(^|\n)(  )?[A-Za-z0-9_/]+\\.?" lines "${listed}")
 set(tests "")
 macro(add_one name)
   string(APPEND tests "add_test(\"${FOLDER}.${name}\" \"${PROGRAM}\" \"--gtest_filter=${ARGN}\")\n"
-                      "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES TIMEOUT 600)\n")
+                      "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES TIMEOUT 1200)\n")
   if(ALONE AND "${name}" MATCHES "${ALONE}")
     string(APPEND tests
            "set_tests_properties(\"${FOLDER}.${name}\" PROPERTIES RESOURCE_LOCK ${FOLDER})\n")
