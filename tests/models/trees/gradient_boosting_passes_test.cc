@@ -79,8 +79,7 @@ TEST(PassesTest, RowsWithSeveralIds) {
   spec.mutable_features()->mutable_inputs(1)->set_type(static_cast<int>(DataType::kText));
   SetClasses(&spec, 2);
   std::mt19937 random(1);
-  std::vector<FeatureBatch> batches(
-      2);  // libxgboost's dart takes ten times as long for sparse columns
+  std::vector<FeatureBatch> batches(2);  // libxgboost's dart is slow on sparse columns
   for (FeatureBatch& batch : batches) {
     batch.rows = 9'000;
     batch.dense_width = 1;
