@@ -246,7 +246,8 @@ class DataSource {
   // number.
   virtual void HearStop(std::stop_token stop);
   // The time limit of the current statement: the session's statement_timeout, whether it, its role
-  // or the database has set it; 0: none.
+  // or the database has set it; 0: none. Known after BeginStatement and ActingRole, and their
+  // variants.
   virtual std::chrono::milliseconds statement_timeout();
   // The messages (NOTICE, WARNING) that the database has sent since, each a line for a person;
   // bounded.

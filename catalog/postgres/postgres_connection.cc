@@ -23,6 +23,7 @@ namespace {
 
 // A reachable server accepts a request in milliseconds.
 constexpr std::chrono::milliseconds kCancelWait{500};
+constexpr std::chrono::milliseconds kBusyServerWait{10'000};
 
 std::string Field(const PGresult* result, int code) {
   const char* text = PQresultErrorField(result, code);
@@ -297,7 +298,7 @@ Status PostgresConnection::Drain() {
   return status;
 }
 
-void PostgresConnection::Cancel() const {
+void PostgresConnection::Cancel(bool keeps_connection) const {
   PGcancel* cancel = PQgetCancel(handle_);
   if (cancel == nullptr) {
     return;  // the connection is gone, so there is nothing to cancel
@@ -311,7 +312,9 @@ void PostgresConnection::Cancel() const {
     sent->set_value(PQcancel(cancel, error, sizeof(error)) != 0);
     PQfreeCancel(cancel);
   }).detach();
-  if (answer.wait_for(kCancelWait) == std::future_status::timeout) {
+  // A request that arrives later would end another statement.
+  if (answer.wait_for(keeps_connection ? kBusyServerWait : kCancelWait) ==
+      std::future_status::timeout) {
     GiveUp();
   } else if (!answer.get()) {
     log::Warn("cannot send a cancel request to PostgreSQL");

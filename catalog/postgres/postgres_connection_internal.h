@@ -127,9 +127,10 @@ class PostgresConnection final : public SqlSession {
   // Reads the remaining results of a statement, so that the connection is idle again. OK, or the
   // errors among them.
   Status Drain();
-  // Asks the server to end the statement that runs on this connection. If the server cannot be
-  // reached within half a second, the connection is given up.
-  void Cancel() const;
+  // Asks the server to end the statement that runs on this connection. If the server does not
+  // answer within half a second, the connection is given up, since somebody waits for the end. With
+  // `keeps_connection` nobody does, and a busy server has ten seconds.
+  void Cancel(bool keeps_connection = false) const;
 
  private:
   explicit PostgresConnection(PGconn* handle) : handle_(handle) {}

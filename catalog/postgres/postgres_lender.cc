@@ -231,7 +231,7 @@ Status PostgresLender::Forward(const ShardRange& shard, const ShardSelect& selec
   bool cancelled = false;
   const auto look = [&] {
     if ((answer.gone() || connection.stop().stop_requested()) && !std::exchange(cancelled, true)) {
-      connection.Cancel();
+      connection.Cancel(!connection.stop().stop_requested());
     }
   };
   WireReader reader(PQsocket(connection.handle()));
@@ -272,7 +272,7 @@ Status PostgresLender::ForwardText(const ShardRange& shard, const ShardSelect& s
       if (status == PGRES_SINGLE_TUPLE) {
         answer.Put(RowMessage(result.get()));
         if (answer.gone() && !std::exchange(cancelled, true)) {
-          connection.Cancel();
+          connection.Cancel(true);
         }
       } else if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
         error = connection.ErrorOf(result.get(), sql);

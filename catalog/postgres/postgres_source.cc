@@ -117,13 +117,13 @@ class PostgresSource final : public DataSource {
     }
     if (!HasSession()) {
       RETURN_IF_ERROR(AskLogin(stop));
+      captured_.statement_timeout = login_timeout_.value_or(std::chrono::milliseconds(0));
     } else if (acts_as_.empty()) {
       if (session_->TransactionFailed()) {
         return CheckNoPostgresTransaction(*session_);
       }
       session_->HearStop(std::move(stop));
-      std::chrono::milliseconds unused{0};
-      const Status asked = AskForRole(*session_, &acts_as_, &unused);
+      const Status asked = AskForRole(*session_, &acts_as_, &captured_.statement_timeout);
       session_->IgnoreStop();
       RETURN_IF_ERROR(asked);
     }
@@ -137,9 +137,9 @@ class PostgresSource final : public DataSource {
     const Status asked = [&]() -> Status {
       ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
       session->Serve(stop, nullptr);
-      std::chrono::milliseconds unused{0};
-      return session->TransactionFailed() ? CheckNoPostgresTransaction(*session)
-                                          : AskForRole(*session, &role, &unused);
+      return session->TransactionFailed()
+                 ? CheckNoPostgresTransaction(*session)
+                 : AskForRole(*session, &role, &captured_.statement_timeout);
     }();
     database_.EndStatement();
     RETURN_IF_ERROR(asked);

@@ -188,7 +188,7 @@ class WireRowStream final : public RowStream {
   }
   void CancelOnce() {
     if (!std::exchange(cancelled_, true)) {
-      from_.open() ? from_.HangUp() : connection_.Cancel();
+      from_.open() ? from_.HangUp() : connection_.Cancel(!connection_.stop().stop_requested());
     }
   }
 
@@ -281,7 +281,7 @@ class LibpqRowStream final : public RowStream {
 
   ~LibpqRowStream() override {
     if (!at_end_) {
-      connection_.Cancel();
+      connection_.Cancel(!connection_.stop().stop_requested());
       connection_.Drain().ok();  // the cancellation itself is no error
     }
   }

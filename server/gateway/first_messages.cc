@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/client_address.h"
+
 namespace sluice::server {
 
 FirstMessages::FirstMessages(std::chrono::milliseconds longest)
@@ -20,18 +22,19 @@ FirstMessages::Wait::~Wait() {
   calls_.calls_.erase(call_);
 }
 
-FirstMessages::Wait FirstMessages::Begin(std::string address, std::function<void()> cancel) {
+FirstMessages::Wait FirstMessages::Begin(const std::string& address, std::function<void()> cancel) {
+  std::string network = NetworkOf(address);
   const MutexLock lock(mutex_);
-  CancelOldest(&address, kMostOfAddress);
+  CancelOldest(&network, kMostOfAddress);
   CancelOldest(nullptr, kMost);
-  calls_.push_back({std::move(address), std::chrono::steady_clock::now(), std::move(cancel)});
+  calls_.push_back({std::move(network), std::chrono::steady_clock::now(), std::move(cancel)});
   changed_.notify_all();
   return Wait(*this, std::prev(calls_.end()));
 }
 
-void FirstMessages::CancelOldest(const std::string* address, size_t most) {
-  const auto waits = [address](const Call& call) {
-    return call.cancel && (address == nullptr || call.address == *address);
+void FirstMessages::CancelOldest(const std::string* network, size_t most) {
+  const auto waits = [network](const Call& call) {
+    return call.cancel && (network == nullptr || call.network == *network);
   };
   if (static_cast<size_t>(std::count_if(calls_.begin(), calls_.end(), waits)) >= most) {
     const auto oldest = std::find_if(calls_.begin(), calls_.end(), waits);

@@ -14,8 +14,8 @@ namespace sluice::server {
 
 // The calls that have begun and not yet sent their message. Each holds a thread, and nobody has
 // logged in yet, so their number and time are limited: a call that is too old is cancelled, and
-// where there are too many, of one address or in all, the oldest is. Clients of gRPC send the
-// message along with the call. Thread-safe.
+// where there are too many, of one address (IPv6: network, NetworkOf) or in all, the oldest is.
+// Clients of gRPC send the message along with the call. Thread-safe.
 class FirstMessages {
  public:
   static constexpr std::chrono::seconds kLongest{10};
@@ -27,7 +27,7 @@ class FirstMessages {
 
  private:
   struct Call {
-    std::string address;
+    std::string network;  // of its address
     std::chrono::steady_clock::time_point since;
     std::function<void()> cancel;  // empty: it is cancelled
   };
@@ -46,11 +46,11 @@ class FirstMessages {
     const std::list<Call>::iterator call_;
   };
   // `address`: the caller's, without the port. `cancel`: ends the call, without waiting.
-  Wait Begin(std::string address, std::function<void()> cancel) EXCLUDES(mutex_);
+  Wait Begin(const std::string& address, std::function<void()> cancel) EXCLUDES(mutex_);
 
  private:
-  // Of `address`; null: of any.
-  void CancelOldest(const std::string* address, size_t most) REQUIRES(mutex_);
+  // Of `network`; null: of any.
+  void CancelOldest(const std::string* network, size_t most) REQUIRES(mutex_);
   void Watch(const std::stop_token& end) EXCLUDES(mutex_);
 
   const std::chrono::milliseconds longest_;

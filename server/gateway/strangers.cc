@@ -14,6 +14,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/client_address.h"
 #include "base/guarded.h"
 #include "base/log.h"
 #include "server/gateway/client_login_internal.h"
@@ -101,15 +102,15 @@ bool Strangers::Add(const elastic::Socket& connection) {
   if (peer.empty()) {
     return true;
   }
-  std::string address = AddressOf(peer);
-  Stranger stranger{std::move(peer), std::move(address),
+  std::string network = NetworkOf(AddressOf(peer));
+  Stranger stranger{std::move(peer), std::move(network),
                     elastic::Socket::Duplicate(connection.descriptor()), clock_.Now()};
   if (!stranger.socket.open()) {  // nobody would see what it sends
     return false;
   }
   SetOption(connection.descriptor(), SO_RCVBUF, kReceiveBuffer);
   const MutexLock lock(mutex_);
-  if (BudgetOf(stranger.address).left < 0 || of_all_.left < 0) {
+  if (BudgetOf(stranger.network).left < 0 || of_all_.left < 0) {
     Disconnect(stranger);
     return false;
   }
@@ -165,7 +166,7 @@ void Strangers::Budget::Refill(uint64_t bytes_a_second, TimePoint now) {
   at = now;
 }
 
-Strangers::Budget& Strangers::BudgetOf(const std::string& address) {
+Strangers::Budget& Strangers::BudgetOf(const std::string& network) {
   const TimePoint now = clock_.Now();
   of_all_.Refill(limits_.bytes_of_all, now);
   const Budget full{static_cast<double>(limits_.bytes_of_address), now};
@@ -173,7 +174,7 @@ Strangers::Budget& Strangers::BudgetOf(const std::string& address) {
     entry->second.Refill(limits_.bytes_of_address, now);
     entry = entry->second.left < full.left ? std::next(entry) : of_addresses_.erase(entry);
   }
-  return of_addresses_.try_emplace(address, full).first->second;
+  return of_addresses_.try_emplace(network, full).first->second;
 }
 
 void Strangers::Look() {
@@ -186,7 +187,7 @@ void Strangers::Look() {
     if (sent == 0) {
       return false;
     }
-    Budget& of_address = BudgetOf(stranger.address);
+    Budget& of_address = BudgetOf(stranger.network);
     of_address.left -= static_cast<double>(sent);
     of_all_.left -= static_cast<double>(sent);
     const double seconds = SecondsBetween(stranger.since, clock_.Now());

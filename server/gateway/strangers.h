@@ -18,7 +18,8 @@ namespace sluice::server {
 // The gRPC port's connections whose client has not logged in yet. gRPC 1.51 does not limit the
 // streams that a client opens and resets (HTTP/2's rapid reset, CVE-2023-44487), each of which
 // costs kilobytes, so the bytes that a connection may send before a login are limited here, of each
-// connection, of each address and of all together: who sends more is disconnected. Thread-safe.
+// connection, of each address (IPv6: network, NetworkOf) and of all together: who sends more is
+// disconnected. Thread-safe.
 class Strangers {
  public:
   struct Limits {
@@ -53,7 +54,7 @@ class Strangers {
  private:
   struct Stranger {
     std::string peer;
-    std::string address;
+    std::string network;     // of its address
     elastic::Socket socket;  // another descriptor of the connection
     TimePoint since;
     uint64_t bytes = 0;  // received so far
@@ -67,7 +68,7 @@ class Strangers {
     void Refill(uint64_t bytes_a_second, TimePoint now);
   };
 
-  Budget& BudgetOf(const std::string& address) REQUIRES(mutex_);
+  Budget& BudgetOf(const std::string& network) REQUIRES(mutex_);
   void Watch(const std::stop_token& end) EXCLUDES(mutex_);
   void Look() REQUIRES(mutex_);
   void Disconnect(const Stranger& stranger) REQUIRES(mutex_);

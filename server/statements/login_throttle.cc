@@ -1,6 +1,5 @@
 #include "server/statements/login_throttle.h"
 
-#include <arpa/inet.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,20 +9,10 @@
 #include <iterator>
 #include <vector>
 
+#include "base/client_address.h"
+
 namespace sluice::server {
 namespace {
-
-// Of an address of IPv6, the network that one customer has, who can use each address of it.
-std::string NetworkOf(const std::string& address) {
-  in6_addr bytes{};
-  if (inet_pton(AF_INET6, address.c_str(), &bytes) != 1 || IN6_IS_ADDR_V4MAPPED(&bytes)) {
-    return address;
-  }
-  constexpr size_t kNetworkBytes = 8;
-  std::fill(bytes.s6_addr + kNetworkBytes, std::end(bytes.s6_addr), uint8_t{0});
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  return inet_ntop(AF_INET6, &bytes, text.data(), text.size()) == nullptr ? address : text.data();
-}
 
 std::string AddressKey(const std::string& address) {
   return "address " + NetworkOf(address);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -174,17 +175,22 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
 // SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: they read nothing through the session.
 Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_view sql,
                         Session& session, const UsePlan& use) {
+  const auto begun = std::chrono::steady_clock::now();
   RETURN_IF_ERROR(session.TakeActingRoleOfSession());
-  const StoppableStatement stoppable(session);
-  ASSIGN_OR_RETURN(const plan::Plan plan,
-                   planner::MakePlan(statement, session.source(), session.catalog().models(),
-                                     session.planner_options()));
+  const StoppableStatement stoppable(session, begun);
+  planner::Options options = session.planner_options();
+  options.python.stop = stoppable.stop();
+  const Result<plan::Plan> plan =
+      planner::MakePlan(statement, session.source(), session.catalog().models(), options);
+  if (!plan.ok()) {
+    return stoppable.Outcome(plan.status());
+  }
   executor::Context context{session.source(), session.catalog(), session.user(),
-                            std::string(sql), session.stop(),    session.cluster()};
-  context.checkpoint_root = session.planner_options().checkpoint_root;
+                            std::string(sql), stoppable.stop(),  session.cluster()};
+  context.checkpoint_root = options.checkpoint_root;
   context.export_root = session.export_root();
   context.acts_as_login = session.acts_as_login();
-  return UseNoted(plan, context, session, use);
+  return stoppable.Outcome(UseNoted(*plan, context, session, use));
 }
 
 // Warns that models and their rights are neither committed nor rolled back with the client's open

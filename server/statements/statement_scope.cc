@@ -49,21 +49,16 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
   return scope;
 }
 
-StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
-                               std::chrono::steady_clock::time_point begun)
-    : session_(session),
-      sink_(sink),
-      session_stop_(session.stop(), std::function<void()>([this] { stop_.request_stop(); })) {
-  session_.source().HearStop(stop_.get_token());
-  session_.catalog().HearStop(stop_.get_token());
-  const std::chrono::milliseconds limit = session_.source().statement_timeout();
+StatementLimit::StatementLimit(Session& session, std::chrono::steady_clock::time_point begun)
+    : session_stop_(session.stop(), std::function<void()>([this] { stop_.request_stop(); })) {
+  const std::chrono::milliseconds limit = session.source().statement_timeout();
   if (limit.count() > 0) {
     timer_ = std::jthread(
         [this, end = begun + limit](const std::stop_token& self) { StopAt(end, self); });
   }
 }
 
-void StatementScope::StopAt(std::chrono::steady_clock::time_point end,
+void StatementLimit::StopAt(std::chrono::steady_clock::time_point end,
                             const std::stop_token& self) {
   if (SleepFor(end - std::chrono::steady_clock::now(), self) && !stop_.stop_requested()) {
     timed_out_ = true;
@@ -71,11 +66,18 @@ void StatementScope::StopAt(std::chrono::steady_clock::time_point end,
   }
 }
 
-Status StatementScope::Outcome(Status ended) const {
+Status StatementLimit::Outcome(Status ended) const {
   if (!timed_out_ || ended.code() != Code::kCancelled) {
     return ended;
   }
   return Cancelled("canceling statement due to statement timeout");
+}
+
+StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
+                               std::chrono::steady_clock::time_point begun)
+    : session_(session), sink_(sink), limit_(session, begun) {
+  session_.source().HearStop(limit_.stop());
+  session_.catalog().HearStop(limit_.stop());
 }
 
 StatementScope::~StatementScope() {
@@ -84,9 +86,11 @@ StatementScope::~StatementScope() {
   session_.catalog().HearStop({});
 }
 
-StoppableStatement::StoppableStatement(Session& session) : session_(session) {
-  session_.source().HearStop(session_.stop());
-  session_.catalog().HearStop(session_.stop());
+StoppableStatement::StoppableStatement(Session& session,
+                                       std::chrono::steady_clock::time_point begun)
+    : session_(session), limit_(session, begun) {
+  session_.source().HearStop(limit_.stop());
+  session_.catalog().HearStop(limit_.stop());
 }
 
 StoppableStatement::~StoppableStatement() {

@@ -96,6 +96,33 @@ TEST_F(DeadHost, NobodyWaitsForAConnectionAfterItsStop) {
   EXPECT_EQ(opened.get().sqlstate(), "57014");
 }
 
+// The server is only slow to accept connections: what read the rows reads on.
+TEST_F(DeadHost, AReaderOutlivesTheLateCancelOfAStreamThatWasLeft) {
+  ASSERT_TRUE(direct_
+                  ->Execute("CREATE TABLE t AS SELECT i, repeat('long', 250) AS wide"
+                            " FROM generate_series(1, 50000) AS i",
+                            nullptr, {})
+                  .ok());
+  const auto dataset = source_->OpenDataset("SELECT * FROM t", {.rows_per_shard = 100'000}).value();
+  const auto reader = source_->OpenReader(dataset->spec()).value();
+  const auto read = [&] {
+    RowBatch batch;
+    const auto stream = reader->Read(dataset->spec().shards(0), {0, 1}).value();
+    const Status next = stream->Next(10, &batch);
+    EXPECT_TRUE(next.ok()) << next.ToString();
+  };
+  proxy_->HoldCancels(true);
+  auto first = std::async(std::launch::async, read);
+  while (proxy_->held_cancels() == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  // Longer than a statement that is stopped waits for the answer.
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  proxy_->HoldCancels(false);
+  first.get();
+  read();
+}
+
 // A master has lost its machine in the middle of writing its journal: the next one does not wait
 // for the server's TCP timeout, which may take hours.
 TEST_F(DeadHost, WhatAMasterHasLockedIsFreeForTheNextOne) {

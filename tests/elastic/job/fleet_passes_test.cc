@@ -91,7 +91,7 @@ TEST(FleetPasses, AMasterThatTakesOverBeginsAgainToTheSameBits) {
       return TrainOnFleet({.plan = plan, .source = *source, .dataset = source->Spec(500)}, fleet,
                           endpoint, succession);
     };
-    JournalOfSoMany broken(journal, groups);
+    BreakingJournal broken(journal, groups);
     EXPECT_EQ(train(broken, 1).status().code(), Code::kAborted);
     const Result<TrainOutcome> second = train(journal, 2);
     ASSERT_TRUE(second.ok()) << second.status().ToString();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job/job_options_internal.h"
@@ -16,28 +17,16 @@
 namespace sluice::elastic {
 namespace {
 
-// Refuses what comes once the search has remembered so much, as when another master has begun.
-class JournalOfRounds final : public JournalStore {
- public:
-  JournalOfRounds(MemoryJournal& journal, int most) : journal_(journal), left_(most) {}
-  Result<JournalTerm> BeginTerm() override { return journal_.BeginTerm(); }
-  Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override {
-    if (left_ <= 0) {
-      return Status(Code::kAborted, "another master has taken over");
-    }
-    for (const std::string& bytes : entries) {
-      JournalEntry entry;
-      EXPECT_TRUE(entry.ParseFromString(bytes));
-      left_ -= entry.remembered_size();
-    }
-    return journal_.Append(term, entries, anew);
+// What a group remembers of the search for trees.
+int RoundsIn(const std::vector<std::string>& entries) {
+  int rounds = 0;
+  for (const std::string& bytes : entries) {
+    JournalEntry entry;
+    EXPECT_TRUE(entry.ParseFromString(bytes));
+    rounds += entry.remembered_size();
   }
-  Result<std::vector<std::string>> ReadAll() override { return journal_.ReadAll(); }
-
- private:
-  MemoryJournal& journal_;
-  int left_;
-};
+  return rounds;
+}
 
 // In this thread.
 std::string Here(const plan::TrainPlan& plan, testing::MemorySource& source,
@@ -136,10 +125,9 @@ TEST(FleetTrees, GoOnAfterTheRoundsOfALostMaster) {
           {.plan = plan, .source = *source, .dataset = source->Spec(500), .events = events}, fleet,
           endpoint, succession);
     };
-    JournalOfSoMany before_rounds(journal, 1);
-    JournalOfRounds after_rounds(journal, rounds);
-    JournalStore& broken = rounds == 0 ? static_cast<JournalStore&>(before_rounds) : after_rounds;
-    EXPECT_EQ(train(broken, 1).status().code(), Code::kAborted);
+    BreakingJournal before_rounds(journal, 1);
+    BreakingJournal after_rounds(journal, rounds, RoundsIn);
+    EXPECT_EQ(train(rounds == 0 ? before_rounds : after_rounds, 1).status().code(), Code::kAborted);
     const Result<TrainOutcome> second = train(journal, 2);
     ASSERT_TRUE(second.ok()) << second.status().ToString();
     EXPECT_EQ(second->trees, here);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "elastic/storage/journal.h"
@@ -43,15 +45,20 @@ class MemoryJournal final : public JournalStore {
   std::vector<std::string> entries_;
 };
 
-// Refuses what comes after so many groups, as when another master has begun.
-class JournalOfSoMany final : public JournalStore {
+// Refuses every group once those before it cost so much, as when another master has begun.
+class BreakingJournal final : public JournalStore {
  public:
-  explicit JournalOfSoMany(MemoryJournal& journal, int most) : journal_(journal), left_(most) {}
+  using Cost = std::function<int(const std::vector<std::string>& entries)>;
+  // `cost`: of one group; by default 1.
+  BreakingJournal(
+      MemoryJournal& journal, int most, Cost cost = [](const auto& /*entries*/) { return 1; })
+      : journal_(journal), left_(most), cost_(std::move(cost)) {}
   Result<JournalTerm> BeginTerm() override { return journal_.BeginTerm(); }
   Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override {
-    if (left_-- <= 0) {
+    if (left_ <= 0) {
       return Status(Code::kAborted, "another master has taken over");
     }
+    left_ -= cost_(entries);
     return journal_.Append(term, entries, anew);
   }
   Result<std::vector<std::string>> ReadAll() override { return journal_.ReadAll(); }
@@ -59,6 +66,7 @@ class JournalOfSoMany final : public JournalStore {
  private:
   MemoryJournal& journal_;
   int left_;
+  const Cost cost_;
 };
 
 }  // namespace sluice::elastic

@@ -41,6 +41,16 @@ TEST_F(FirstMessagesTest, TheOldestOfAnAddressMakesRoom) {
   EXPECT_EQ(cancelled_, (std::set<int>{0, 1}));
 }
 
+TEST_F(FirstMessagesTest, TheAddressesOfANetworkAreOne) {
+  FirstMessages calls(std::chrono::hours(1));
+  std::vector<Wait> waits;
+  waits.push_back(Begin(calls, "2001:db8:0:1::1", -1));
+  for (int i = 0; i <= static_cast<int>(FirstMessages::kMostOfAddress); ++i) {
+    waits.push_back(Begin(calls, "2001:db8::" + std::to_string(i), i));
+  }
+  EXPECT_EQ(cancelled_, (std::set<int>{0}));
+}
+
 TEST_F(FirstMessagesTest, TheOldestOfAllMakesRoom) {
   FirstMessages calls(std::chrono::hours(1));
   std::vector<Wait> waits;

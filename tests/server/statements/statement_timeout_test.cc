@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
@@ -79,6 +83,34 @@ TEST_P(StatementTimeoutOfAJob, IsRecordedWithItsReason) {
   EXPECT_EQ(job.state, catalog::JobState::kCancelled);
   EXPECT_THAT(job.error, HasSubstr("canceling statement due to statement timeout"));
   EXPECT_EQ(catalog_->models().List().value().size(), 1U);
+}
+
+// WAIT JOB in the session waits for a training of another session.
+TEST_F(StatementTimeoutTest, EndsAWaitForAJobWhichGoesOn) {
+  ASSERT_TRUE(Run("INSERT INTO t SELECT i, i % 2 FROM generate_series(1, 20000) AS i").ok());
+  const catalog::Database other = catalog::OpenDatabase(database_.url()).value();
+  std::stop_source stop;
+  Session trains(*other.source, *other.catalog, "tester");
+  trains.set_stop(stop.get_token());
+  std::jthread training([&trains] {
+    RecordingSink nobody;
+    const Status status = RunScript(
+        "SELECT a, y FROM t TO TRAIN LinearClassifier WITH train.epoch=100000,"
+        " engine.strategy=local, split.kind='none' LABEL y INTO m",
+        trains, nobody);
+    EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
+  });
+  const auto newest = [this] { return catalog_->jobs().List(1).value().front(); };
+  for (int i = 0; i < 6'000 && newest().model != "m"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ASSERT_EQ(newest().model, "m");
+  const int64_t job = newest().id;
+  const Status status = Run("SET statement_timeout = '300ms'; WAIT JOB " + std::to_string(job));
+  EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
+  EXPECT_EQ(status.message(), "canceling statement due to statement timeout");
+  EXPECT_EQ(newest().state, catalog::JobState::kRunning);
+  stop.request_stop();
 }
 
 }  // namespace
