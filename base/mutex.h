@@ -11,7 +11,6 @@
 #endif
 // gRPC's headers may define absl's macros of the same names and meaning.
 #undef GUARDED_BY
-#undef NO_THREAD_SAFETY_ANALYSIS
 #define CAPABILITY(x) SLUICE_ANNOTATION(capability(x))
 #define SCOPED_CAPABILITY SLUICE_ANNOTATION(scoped_lockable)
 #define GUARDED_BY(x) SLUICE_ANNOTATION(guarded_by(x))
@@ -19,7 +18,6 @@
 #define ACQUIRE(...) SLUICE_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define RELEASE(...) SLUICE_ANNOTATION(release_capability(__VA_ARGS__))
 #define EXCLUDES(...) SLUICE_ANNOTATION(locks_excluded(__VA_ARGS__))
-#define NO_THREAD_SAFETY_ANALYSIS SLUICE_ANNOTATION(no_thread_safety_analysis)
 
 namespace sluice {
 

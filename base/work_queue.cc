@@ -48,8 +48,7 @@ void WorkQueue::Run(const std::stop_token& stop) {
     Work work;
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), stop,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return !waiting_.empty(); });
+      changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return !waiting_.empty(); });
       if (stop.stop_requested()) {
         return;
       }

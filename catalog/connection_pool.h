@@ -72,7 +72,7 @@ class ConnectionPool {
   Result<Lease> Take(const std::stop_token& stop = {}) {
     {
       MutexLock lock(mutex_);
-      const auto free = [this]() NO_THREAD_SAFETY_ANALYSIS { return used_ < kMaxConnections; };
+      const auto free = [this]() REQUIRES(mutex_) { return used_ < kMaxConnections; };
       if (!freed_.wait_for(lock.native(), stop, kMaxWait, free)) {
         if (stop.stop_requested()) {
           return Cancelled("the statement was cancelled");

@@ -110,7 +110,7 @@ void Controller::WaitForWork(const std::stop_token& stop) {
   const TimePoint longest = Seconds(kLookSeconds);
   const TimePoint wait = std::clamp(due_.value_or(now + longest) - now, TimePoint(1), longest);
   changed_.wait_for(lock.native(), stop, claim_.Held() ? wait : longest,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return std::exchange(news_, false); });
+                    [this]() REQUIRES(mutex_) { return std::exchange(news_, false); });
 }
 
 void Controller::Lead(const std::stop_token& stop) {

@@ -69,7 +69,7 @@ void EventRecorder::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return dirty_; });
+      changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return dirty_; });
     }
     Write();
     MutexLock lock(mutex_);

@@ -75,8 +75,8 @@ PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWr
       shape_(std::move(shape)),
       job_uid_(std::move(job_uid)),
       may_write_(std::move(may_write)),
-      pods_(shape_.namespace_name, shape_.grace_seconds,
-            [this]() NO_THREAD_SAFETY_ANALYSIS { Changed(); }) {}
+      pods_(shape_.namespace_name, shape_.grace_seconds, [this]() REQUIRES(mutex_) { Changed(); }) {
+}
 
 bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
   while (!stop.stop_requested() && may_write_ && !may_write_(stop)) {
@@ -91,7 +91,7 @@ PodFleet::~PodFleet() {
   {
     MutexLock lock(mutex_);
     pods_.OnCreationsBrokenOff();
-    const auto all_sent = [this]() NO_THREAD_SAFETY_ANALYSIS {
+    const auto all_sent = [this]() REQUIRES(mutex_) {
       return !is_deleting_ && pods_.AllDeletionsSent();
     };
     changed_.wait_for(lock.native(), kDeletionTime, all_sent);
@@ -153,8 +153,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
 }
 
 void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) {
-  const auto changed = [this, seen = changes_]()
-                           NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+  const auto changed = [this, seen = changes_]() REQUIRES(mutex_) { return changes_ != seen; };
   if (look) {
     changed_.wait_for(lock.native(), stop, kPollInterval, changed);
   } else {

@@ -17,7 +17,7 @@ CopySender::~CopySender() {
 
 Status CopySender::Put(std::string text) {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS {
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) {
     return waiting_bytes_ < kMostBytes || !failure_.ok();
   });
   if (failure_.ok()) {
@@ -30,7 +30,7 @@ Status CopySender::Put(std::string text) {
 
 Status CopySender::Finish() {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS {
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) {
     return (waiting_.empty() && !sending_) || !failure_.ok();
   });
   return failure_;
@@ -42,8 +42,7 @@ void CopySender::Run(const std::stop_token& end) {
     std::string text;
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), end,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return !waiting_.empty(); });
+      changed_.wait(lock.native(), end, [this]() REQUIRES(mutex_) { return !waiting_.empty(); });
       if (end.stop_requested() || !failure_.ok()) {
         return;
       }

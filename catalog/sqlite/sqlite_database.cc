@@ -127,7 +127,7 @@ Result<SqlitePool::Lease> SqliteSnapshot::Take() {
     if (added) {
       return added;
     }
-    const auto changed = [this]() NO_THREAD_SAFETY_ANALYSIS { return closed_ || !free_.empty(); };
+    const auto changed = [this]() REQUIRES(mutex_) { return closed_ || !free_.empty(); };
     if (!returned_.wait_until(lock.native(), stop_, deadline, changed)) {
       if (stop_.stop_requested()) {
         return Cancelled("the statement was cancelled");

@@ -84,7 +84,7 @@ Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool wait
                                                    const std::vector<TaskId>& held,
                                                    double wait_seconds) {
   Result<MasterLink::Answer> answer = Unavailable("not asked");
-  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
+  Retry(wait_seconds, [&]() REQUIRES(mutex_) {
     const auto before = master_.staleness().state();
     answer = master_.Take(worker, waiting, held, clock_.Now());
     NotifyIfMoved(before);
@@ -108,7 +108,7 @@ Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldAr
                                                double wait_seconds) {
   With([](Master&, TimePoint) {});  // others may be waiting for it
   Result<WorldAnswer> answer = Unavailable("not asked");
-  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
+  Retry(wait_seconds, [&]() REQUIRES(mutex_) {
     answer = master_.Regroup(worker, arrival, clock_.Now());
     if (!answer.ok()) {
       return true;
@@ -146,7 +146,7 @@ Result<bool> MasterHost::MayBegin(Incarnation worker, int64_t pushed, double wai
 Result<bool> MasterHost::WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds,
                                      bool* entered) {
   Result<bool> may = false;
-  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
+  Retry(wait_seconds, [&]() REQUIRES(mutex_) {
     const auto before = master_.staleness().state();
     const int64_t begun = master_.staleness().begun();
     may = master_.MayBegin(worker, pushed, clock_.Now());
@@ -240,15 +240,14 @@ void MasterHost::Judge(const std::stop_token& done) {
   std::unique_lock<std::mutex> own(mutex);
   while (!over.wait_for(own, done, kPollInterval, [&done] { return done.stop_requested(); })) {
     const MutexLock lock(mutex_);
-    const Status judged =
-        Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock
-          CheckJournal(clock_.Now());
-          master_.Tick(clock_.Now());
-          if (master_.outbox().has_actions()) {
-            to_do_.notify_one();
-          }
-          return Status();
-        });
+    const Status judged = Guarded("judging who lives", [this]() REQUIRES(mutex_) {  // with the lock
+      CheckJournal(clock_.Now());
+      master_.Tick(clock_.Now());
+      if (master_.outbox().has_actions()) {
+        to_do_.notify_one();
+      }
+      return Status();
+    });
     if (!judged.ok()) {
       master_.Abort(judged);
     }

@@ -33,8 +33,7 @@ void MasterHost::Write(const std::stop_token& done) {
     {
       MutexLock lock(mutex_);
       to_do_.wait_for(lock.native(), done, std::chrono::duration<double>(kGroupSeconds),
-                      [this]()
-                          NO_THREAD_SAFETY_ANALYSIS { return master_.outbox().has_actions(); });
+                      [this]() REQUIRES(mutex_) { return master_.outbox().has_actions(); });
     }
     over = done.stop_requested();
     const Status written = Guarded("writing down what a job decides", [this] { SaveAndAct(); });

@@ -222,7 +222,7 @@ bool ParameterFleet::complete() const {
   const MutexLock lock(mutex_);
   return map_.version > kNoMapVersion && map_.servers.size() >= wanted_ &&
          std::all_of(map_.servers.begin(), map_.servers.end(),
-                     [this](const auto& server) NO_THREAD_SAFETY_ANALYSIS {
+                     [this](const auto& server) REQUIRES(mutex_) {
                        const auto found = servers_.find(server.first);
                        return found != servers_.end() && !found->second.leaving;
                      });

@@ -66,7 +66,7 @@ Status ParameterShard::CheckMap(MapVersion map_version) const {
 Status ParameterShard::Apply(const PushRequest& request, const RequestCuts& cuts,
                              const std::function<bool(uint32_t)>& mine) {
   const size_t count = request.partitions.size();
-  const auto held = [&](size_t i) NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+  const auto held = [&](size_t i) REQUIRES(mutex_) {  // called with the lock
     const uint32_t partition = request.partitions[i];
     return !mine || mine(partition) ? partitions_[partition].get() : nullptr;
   };
@@ -142,7 +142,7 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(request.map_version));
   const bool steps = rules_.synchronous && request.purpose == Purpose::kStep;
-  const auto ready = [&]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+  const auto ready = [&]() REQUIRES(mutex_) {  // called with the lock
     for (const uint32_t p : request.partitions) {
       if (partitions_[p]->StepReady(request.batch) == Partition::Ready::kNotYet) {
         return false;

@@ -35,7 +35,7 @@ void ReaderThread::Begin(Then then) {
 Result<bool> ReaderThread::Wait() {
   MutexLock lock(mutex_);
   changed_.wait_for(lock.native(), kWait,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return state_ == State::kOver; });
+                    [this]() REQUIRES(mutex_) { return state_ == State::kOver; });
   if (state_ != State::kOver) {
     return false;
   }
@@ -52,8 +52,7 @@ void ReaderThread::Stop() {
   if (state_ == State::kWanted) {
     state_ = State::kStopping;
   }
-  changed_.wait(lock.native(),
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return state_ == State::kOver; });
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return state_ == State::kOver; });
   state_ = State::kIdle;
   reading_ = false;
 }
@@ -63,7 +62,7 @@ void ReaderThread::Run(const std::stop_token& end) {
     Then then;
     {
       MutexLock lock(mutex_);
-      if (!changed_.wait(lock.native(), end, [this]() NO_THREAD_SAFETY_ANALYSIS {
+      if (!changed_.wait(lock.native(), end, [this]() REQUIRES(mutex_) {
             return state_ == State::kWanted || state_ == State::kStopping;
           })) {
         return;

@@ -36,8 +36,7 @@ void JobCloser::Close(EndedJob ended) {
 
 void JobCloser::WaitUntilClosed(const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), stop,
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return unwritten_ == 0; });
+  changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return unwritten_ == 0; });
 }
 
 void JobCloser::Run(const std::stop_token& stop) {
@@ -45,8 +44,7 @@ void JobCloser::Run(const std::stop_token& stop) {
     std::vector<EndedJob> open;
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), stop,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return !open_.empty(); });
+      changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return !open_.empty(); });
       open.swap(open_);
     }
     std::vector<EndedJob> left;

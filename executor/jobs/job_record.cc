@@ -85,8 +85,7 @@ void JobRecord::Watch(const std::stop_token& self) {
       MutexLock lock(mutex_);
       const bool waits = !written.ok();
       wake_.wait_for(lock.native(), self, kCancelPollInterval,
-                     [this, waits]()
-                         NO_THREAD_SAFETY_ANALYSIS { return !waits && !news_.empty(); });
+                     [this, waits]() REQUIRES(mutex_) { return !waits && !news_.empty(); });
     }
     if (self.stop_requested()) {
       return;

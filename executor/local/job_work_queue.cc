@@ -34,7 +34,7 @@ bool JobWorkQueue::DoNext(const std::stop_token& stop,
   Entry entry;
   {
     MutexLock lock(mutex_);
-    const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !entries_.empty(); };
+    const auto any = [this]() REQUIRES(mutex_) { return !entries_.empty(); };
     changed_.wait_until(lock.native(), stop, until, any);
     if (entries_.empty()) {
       return false;

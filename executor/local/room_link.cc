@@ -52,7 +52,7 @@ class SocketRoomLink final : public Room {
       SendReport(nullptr);
       waker_.Wake();
       answered_.wait_for(lock.native(), kAnswerPatience,
-                         [this]() NO_THREAD_SAFETY_ANALYSIS { return answer_.has_value(); });
+                         [this]() REQUIRES(mutex_) { return answer_.has_value(); });
       if (answer_.has_value() && !answer_->ok()) {
         const Status refused = *answer_;
         Forget();

@@ -214,7 +214,7 @@ bool JobFleet::EndAdopted(const std::string& except_run, double seconds,
   }
   MutexLock lock(mutex_);
   const auto lives = [this](const std::string& name)
-                         NO_THREAD_SAFETY_ANALYSIS { return living_.contains(name); };
+                         REQUIRES(mutex_) { return living_.contains(name); };
   changed_.wait_for(lock.native(), stop, std::chrono::duration<double>(seconds),
                     [&] { return std::none_of(ending.begin(), ending.end(), lives); });
   // Of a node that does not answer nobody can say whether they have ended.
@@ -325,7 +325,7 @@ void JobFleet::Run(const std::stop_token& stop) {
     {
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), stop, kPlacesLook,
-                        [this, seen]() NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; });
+                        [this, seen]() REQUIRES(mutex_) { return changes_ != seen; });
       seen = changes_;
     }
     if (!stop.stop_requested()) {

@@ -278,8 +278,7 @@ void JobKeeper::Act(const std::stop_token& stop) {
       }
     }
     if (make.empty() && clear.empty() && end.empty()) {
-      const auto changed = [this, seen = changes_]()
-                               NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+      const auto changed = [this, seen = changes_]() REQUIRES(mutex_) { return changes_ != seen; };
       changed_.wait_for(lock.native(), stop, kKeeperLook, changed);
     }
   }
@@ -298,8 +297,8 @@ void JobKeeper::TellTroubles() {
   std::vector<std::pair<Job, KeptJob::Trouble>> news;
   {
     const MutexLock lock(mutex_);
-    std::erase_if(told_, [this](const auto& each)
-                             NO_THREAD_SAFETY_ANALYSIS { return !jobs_.contains(each.first); });
+    std::erase_if(
+        told_, [this](const auto& each) REQUIRES(mutex_) { return !jobs_.contains(each.first); });
     for (const auto& [uid, kept] : jobs_) {
       std::optional<KeptJob::Trouble> now = kept.trouble();
       std::optional<KeptJob::Trouble>& told = told_[uid];

@@ -19,7 +19,7 @@ std::vector<FirstPods> JobKeeper::FirstPodsDue(const std::stop_token& stop) {
   std::vector<FirstPods> due;
   MutexLock lock(mutex_);
   while (due.empty() && !stop.stop_requested()) {
-    std::erase_if(first_pods_, [&](auto& each) NO_THREAD_SAFETY_ANALYSIS {
+    std::erase_if(first_pods_, [&](auto& each) REQUIRES(mutex_) {
       const auto kept = jobs_.find(each.first);
       const auto master =
           kept == jobs_.end() ? KeptJob::FirstMaster::kOver : kept->second.first_master();
@@ -29,8 +29,7 @@ std::vector<FirstPods> JobKeeper::FirstPodsDue(const std::stop_token& stop) {
       return master != KeptJob::FirstMaster::kWaits;
     });
     if (due.empty()) {
-      const auto changed = [this, seen = changes_]()
-                               NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+      const auto changed = [this, seen = changes_]() REQUIRES(mutex_) { return changes_ != seen; };
       changed_.wait(lock.native(), stop, changed);
     }
   }

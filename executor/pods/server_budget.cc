@@ -52,7 +52,7 @@ void ServerBudget::Run(const std::stop_token& stop) {
     std::optional<uint32_t> wanted;
     {
       MutexLock lock(mutex_);
-      const auto news = [this, written]() NO_THREAD_SAFETY_ANALYSIS { return wanted_ != written; };
+      const auto news = [this, written]() REQUIRES(mutex_) { return wanted_ != written; };
       if (failed) {
         changed_.wait_for(lock.native(), stop, kRetry, [] { return false; });
       } else {

@@ -264,7 +264,7 @@ void TrainingJobs::Run(const std::stop_token& stop) {
     {
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), stop, kRequestsLook,
-                        [this, seen]() NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; });
+                        [this, seen]() REQUIRES(mutex_) { return changes_ != seen; });
       seen = changes_;
       finished.swap(finished_);
       due = TakeDue();

@@ -34,7 +34,7 @@ void TroubleTeller::Run(const std::stop_token& stop) {
     {
       MutexLock lock(mutex_);
       if (!changed_.wait(lock.native(), stop,
-                         [this]() NO_THREAD_SAFETY_ANALYSIS { return !untold_.empty(); })) {
+                         [this]() REQUIRES(mutex_) { return !untold_.empty(); })) {
         return;
       }
       news = std::move(untold_.front());

@@ -114,7 +114,7 @@ void SlotArbiter::Changed() {
 void SlotArbiter::Run(const std::stop_token& stop) {
   MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
-    const auto due = [this]() NO_THREAD_SAFETY_ANALYSIS { return dirty_; };
+    const auto due = [this]() REQUIRES(mutex_) { return dirty_; };
     if (look_again_) {
       changed_.wait_for(lock.native(), stop, *look_again_ - clock_.Now(), due);
     } else {
@@ -123,7 +123,7 @@ void SlotArbiter::Run(const std::stop_token& stop) {
     dirty_ = false;
     // Logged by Guarded; the next change, or the next look, decides again.
     [[maybe_unused]] const Status decided =
-        Guarded("granting workers", [this]() NO_THREAD_SAFETY_ANALYSIS { Decide(); });
+        Guarded("granting workers", [this]() REQUIRES(mutex_) { Decide(); });
   }
 }
 

@@ -19,7 +19,7 @@ bool ShardTurns::IsTurnOf(elastic::ShardId shard) {
 
 bool ShardTurns::Await(elastic::ShardId shard) {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), [this, shard]() NO_THREAD_SAFETY_ANALYSIS {
+  changed_.wait(lock.native(), [this, shard]() REQUIRES(mutex_) {
     return ended_ || elastic::ShardId(delivered_) == shard;
   });
   return !ended_;
@@ -35,7 +35,7 @@ void ShardTurns::Pass(elastic::ShardId shard) {
 void ShardTurns::AwaitAll() {
   MutexLock lock(mutex_);
   changed_.wait(lock.native(),
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return ended_ || delivered_ == shards_; });
+                [this]() REQUIRES(mutex_) { return ended_ || delivered_ == shards_; });
 }
 
 void ShardTurns::End() {

@@ -56,8 +56,7 @@ void ClientReporter::Run(const std::stop_token& stop) {
     Message message;
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), stop,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return !waiting_.empty(); });
+      changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return !waiting_.empty(); });
       if (waiting_.empty()) {
         return;
       }

@@ -36,8 +36,7 @@ ClientStream::~ClientStream() = default;
 
 Status ClientStream::Send(Message message) {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(),
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return gone_ || bytes_ < kQueueBytes; });
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return gone_ || bytes_ < kQueueBytes; });
   if (gone_) {
     return Cancelled(too_slow_ ? fmt::format("the client took no message for {} seconds", seconds_)
                                : "the client went away");
@@ -67,7 +66,7 @@ void ClientStream::Show(Message progress) {
 void ClientStream::Drain() {
   const auto look = [this] {
     MutexLock lock(mutex_);
-    return changed_.wait_for(lock.native(), kLookInterval, [this]() NO_THREAD_SAFETY_ANALYSIS {
+    return changed_.wait_for(lock.native(), kLookInterval, [this]() REQUIRES(mutex_) {
       return gone_ || (queue_.empty() && !writing_since_);
     });
   };
@@ -109,7 +108,7 @@ void ClientStream::WriteAll(const std::stop_token& end) {
       writing_since_.reset();
       changed_.notify_all();
       changed_.wait(lock.native(), end,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return gone_ || !queue_.empty(); });
+                    [this]() REQUIRES(mutex_) { return gone_ || !queue_.empty(); });
       if (gone_ || end.stop_requested()) {
         return;
       }

@@ -292,7 +292,7 @@ void GatewayScripts::Shutdown() {
 void GatewayScripts::AwaitEnds(std::chrono::steady_clock::duration most) {
   MutexLock lock(mutex_);
   script_left_.wait_for(lock.native(), most,
-                        [this]() NO_THREAD_SAFETY_ANALYSIS { return running_.empty(); });
+                        [this]() REQUIRES(mutex_) { return running_.empty(); });
 }
 
 bool GatewayScripts::RoleHasRoom(const std::string& role) {
@@ -304,18 +304,16 @@ bool GatewayScripts::RoleHasRoom(const std::string& role) {
 
 bool GatewayScripts::HasRoom(const std::string& role) {
   const auto before = std::count_if(waiting_.begin(), waiting_.end(),
-                                    [this](const Waiting& waiting) NO_THREAD_SAFETY_ANALYSIS {
-                                      return RoleHasRoom(waiting.role);
-                                    });
+                                    [this](const Waiting& waiting)
+                                        REQUIRES(mutex_) { return RoleHasRoom(waiting.role); });
   return running_.size() + static_cast<size_t>(before) < max_scripts_ && RoleHasRoom(role);
 }
 
 // The first one whose role has room: nobody waits for another role's scripts to end.
 bool GatewayScripts::IsTurnOf(const Client& client) {
   const auto first = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [this](const Waiting& waiting) NO_THREAD_SAFETY_ANALYSIS {
-                                    return RoleHasRoom(waiting.role);
-                                  });
+                                  [this](const Waiting& waiting)
+                                      REQUIRES(mutex_) { return RoleHasRoom(waiting.role); });
   return first != waiting_.end() && first->client == &client && running_.size() < max_scripts_;
 }
 
@@ -388,7 +386,7 @@ void GatewayScripts::WatchClients(const std::stop_token& end) {
     {
       MutexLock lock(mutex_);
       script_began_.wait(lock.native(), end,
-                         [this]() NO_THREAD_SAFETY_ANALYSIS { return !running_.empty(); });
+                         [this]() REQUIRES(mutex_) { return !running_.empty(); });
     }
     // Logged by the callee; the next round tries again.
     [[maybe_unused]] const Status looked =

@@ -78,7 +78,7 @@ void LostJobs::Run(const std::stop_token& end) {
     if (looked.ok() && logins.empty()) {
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), end, kLook,
-                        [this]() NO_THREAD_SAFETY_ANALYSIS { return !logins_.empty(); });
+                        [this]() REQUIRES(mutex_) { return !logins_.empty(); });
       logins.swap(logins_);
     }
     for (const Login& login : logins) {

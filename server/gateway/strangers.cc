@@ -151,11 +151,10 @@ void Strangers::Welcome(const std::string& peer) {
 void Strangers::Watch(const std::stop_token& end) {
   MutexLock lock(mutex_);
   while (!end.stop_requested()) {
-    changed_.wait(lock.native(), end,
-                  [this]() NO_THREAD_SAFETY_ANALYSIS { return !strangers_.empty(); });
+    changed_.wait(lock.native(), end, [this]() REQUIRES(mutex_) { return !strangers_.empty(); });
     // Logged by the callee; the next round tries again.
-    [[maybe_unused]] const Status looked = Guarded("looking after clients without a login",
-                                                   [this]() NO_THREAD_SAFETY_ANALYSIS { Look(); });
+    [[maybe_unused]] const Status looked =
+        Guarded("looking after clients without a login", [this]() REQUIRES(mutex_) { Look(); });
     changed_.wait_for(lock.native(), end, kStrangersInterval, [] { return false; });
   }
 }
@@ -178,7 +177,7 @@ Strangers::Budget& Strangers::BudgetOf(const std::string& network) {
 }
 
 void Strangers::Look() {
-  std::erase_if(strangers_, [this](Stranger& stranger) NO_THREAD_SAFETY_ANALYSIS {
+  std::erase_if(strangers_, [this](Stranger& stranger) REQUIRES(mutex_) {
     const std::optional<uint64_t> received = ReceivedBy(stranger.socket.descriptor());
     if (!received) {
       return true;

@@ -20,7 +20,7 @@ class WireStatements final : public pgwire::StatementService {
   explicit WireStatements(GatewayScripts& scripts) : scripts_(scripts) {}
   ~WireStatements() override {
     MutexLock lock(mutex_);
-    ended_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS { return running_ == 0; });
+    ended_.wait(lock.native(), [this]() REQUIRES(mutex_) { return running_ == 0; });
   }
 
   void Run(pgwire::StatementRequest request, std::shared_ptr<pgwire::WireSink> sink,

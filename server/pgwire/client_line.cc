@@ -16,9 +16,8 @@ ClientLine::ClientLine(Post post, Client client)
 bool ClientLine::Send(std::string bytes) {
   {
     MutexLock lock(mutex_);
-    changed_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS {
-      return closed_ || on_its_way_ < kMostOnItsWay;
-    });
+    changed_.wait(lock.native(),
+                  [this]() REQUIRES(mutex_) { return closed_ || on_its_way_ < kMostOnItsWay; });
     if (closed_) {
       return false;
     }
@@ -46,8 +45,7 @@ int64_t ClientLine::Suspend() {
   }
   post_([client = client_] { client->suspended(); });
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(),
-                [this]() NO_THREAD_SAFETY_ANALYSIS { return closed_ || !suspended_; });
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return closed_ || !suspended_; });
   return closed_ ? -1 : next_rows_;
 }
 

@@ -156,8 +156,7 @@ class PostgresVerifiers final : public Verifiers {
       Lookup lookup;
       {
         MutexLock lock(mutex_);
-        came_.wait(lock.native(), end,
-                   [this]() NO_THREAD_SAFETY_ANALYSIS { return !waiting_.empty(); });
+        came_.wait(lock.native(), end, [this]() REQUIRES(mutex_) { return !waiting_.empty(); });
         if (end.stop_requested()) {
           return;
         }

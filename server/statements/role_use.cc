@@ -125,7 +125,7 @@ Result<RoleUse::Beginning> RoleUse::BeginJob(const std::string& role,
       return TooManyJobs(role, run);
     }
     MutexLock lock(mutex_);
-    job_begun_.wait(lock.native(), stop, [&]() NO_THREAD_SAFETY_ANALYSIS {
+    job_begun_.wait(lock.native(), stop, [&]() REQUIRES(mutex_) {
       const std::set<int64_t>& all = beginning_[role];
       return std::distance(all.begin(), all.find(number)) < before;
     });

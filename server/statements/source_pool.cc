@@ -394,7 +394,7 @@ void SourcePool::CloseIdle(const std::stop_token& end) {
     std::vector<std::shared_ptr<catalog::Catalog>> unused;
     {
       MutexLock lock(mutex_);
-      idle_changed_.wait(lock.native(), end, [this]() NO_THREAD_SAFETY_ANALYSIS {
+      idle_changed_.wait(lock.native(), end, [this]() REQUIRES(mutex_) {
         return !idle_.empty() || !catalogs_.empty();
       });
       idle_changed_.wait_for(lock.native(), end, kLookForIdle, [] { return false; });

@@ -53,8 +53,7 @@ void Threads::Work(size_t thread, const std::stop_token& stop) {
   for (;;) {
     {
       MutexLock lock(mutex_);
-      changed_.wait(lock.native(), stop,
-                    [this]() NO_THREAD_SAFETY_ANALYSIS { return next_ < tasks_; });
+      changed_.wait(lock.native(), stop, [this]() REQUIRES(mutex_) { return next_ < tasks_; });
       if (stop.stop_requested()) {
         return;
       }
@@ -79,7 +78,7 @@ void Threads::Run(size_t tasks, const std::function<void(size_t, size_t)>& task)
   }
   TakeTasks(0);
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS { return running_ == 0; });
+  changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return running_ == 0; });
   if (thrown_ != nullptr) {
     std::rethrow_exception(std::exchange(thrown_, nullptr));
   }

@@ -62,7 +62,7 @@ class TrainingJobsContract : public ::testing::TestWithParam<bool> {
                                 const std::stop_token&) -> Result<int64_t> {
       MutexLock lock(mutex_);
       if (request.source_url.find("lost.example") != std::string::npos) {
-        answered_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS { return answers_; });
+        answered_.wait(lock.native(), [this]() REQUIRES(mutex_) { return answers_; });
       }
       asked_[request.name] += 1;
       return jobs_.emplace(request.uid, static_cast<int64_t>(jobs_.size()) + 1).first->second;
