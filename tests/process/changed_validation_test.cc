@@ -32,16 +32,14 @@ class ChangedValidation
     std::stop_source enough;
     const std::jthread watch([&](const std::stop_token& stop) {
       int before = -1;
-      Eventually(
-          [&] {
-            if (before < 0 && Count(1, "evaluation_done") >= 1) {
-              before = Count(1, "checkpoint_written");
-            }
-            // The next checkpoint may have begun before the evaluation.
-            return stop.stop_requested() ||
-                   (before >= 0 && Count(1, "checkpoint_written") >= before + 2);
-          },
-          100);
+      EXPECT_TRUE(Eventually([&] {
+        if (before < 0 && Count(1, "evaluation_done") >= 1) {
+          before = Count(1, "checkpoint_written");
+        }
+        // The next checkpoint may have begun before the evaluation.
+        return stop.stop_requested() ||
+               (before >= 0 && Count(1, "checkpoint_written") >= before + 2);
+      }));
       enough.request_stop();
     });
     return Run(Statement(), cluster, *Open(), sink, enough.get_token());

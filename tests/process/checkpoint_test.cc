@@ -56,13 +56,13 @@ TEST_F(KilledGateway, ALostMasterThenEverythingLost) {
           .ok());
   const std::string train = TrainText("killed", Saved(strategy, 8));
   const pid_t gateway = Start(train);
-  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }));
   const int master = MasterOf(gateway);
   ASSERT_GT(master, 0);
   kill(master, SIGKILL);
-  ASSERT_TRUE(Eventually([&] { return Count(2, "master_took_over") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(2, "master_took_over") > 0; }));
   const int written = Count(2, "checkpoint_written");
-  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > written; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > written; }));
   KillAll(gateway);
   const Status status = Run(train, cluster, *source_, sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
@@ -74,7 +74,7 @@ TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
   const std::string train =
       TrainText("m", Saved("engine.num_workers=2, engine.max_workers=2, engine.sync=true"));
   const pid_t gateway = Start(train);
-  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }));
   ASSERT_TRUE(MarkLostJobs(catalog_->jobs()).ok());
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   KillAll(gateway);
@@ -90,7 +90,7 @@ TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
 TEST_F(KilledGateway, WhatDoesNotFitIsToldBeforeThereIsAJob) {
   const std::string attributes = "engine.num_workers=2, engine.num_ps=1";
   const pid_t gateway = Start(TrainText("m", Saved(attributes)));
-  ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Written() > 0; }));
   SignalAll(gateway, SIGSTOP);  // the job survives
   LocalCluster cluster(Machine(8));
   RecordingSink sink;

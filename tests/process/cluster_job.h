@@ -22,6 +22,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/support/eventually.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
@@ -155,15 +156,6 @@ class ClusterJobs : public ::testing::Test {
     return children;
   }
   static int ChildrenOf(int pid) { return static_cast<int>(Children().count(pid)); }
-  static bool Eventually(const std::function<bool()>& holds, double seconds = 30) {
-    for (int i = 0; i < 100 * seconds; ++i) {
-      if (holds()) {
-        return true;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
-  }
 
   std::filesystem::path folder_;
   std::string url_;

@@ -149,7 +149,7 @@ TEST_P(KilledSearches, AreFinishedOnceByTheirSuccessor) {
     ++job;
     ASSERT_EQ(Ask("SET sluice.async = on; " + search("m")).exit_code, 0);
     ASSERT_TRUE(Eventually(
-        [&] { return Count(job, "candidate") >= over && Count(job, "epoch_done") > 0; }, 60));
+        [&] { return Count(job, "candidate") >= over && Count(job, "epoch_done") > 0; }));
     Signal(ProcessOf(job), SIGKILL);
     ExpectEnded(job, "m");
     EXPECT_EQ(ShaOf("m"), ShaOf("whole"));

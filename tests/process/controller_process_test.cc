@@ -48,8 +48,8 @@ class PodsWithController : public Pods {
   void StartService(const std::string& name, const std::string& cpu) {
     CreatePod(name, "web", cpu);
   }
-  bool HasWorkers(size_t workers, double seconds = 60) {
-    return Eventually([&] { return kubelet_->Running("worker").size() == workers; }, seconds);
+  bool HasWorkers(size_t workers) {
+    return Eventually([&] { return kubelet_->Running("worker").size() == workers; });
   }
   // The only row of SHOW CLUSTER.
   std::vector<Value> ShowsCluster() {
@@ -71,7 +71,7 @@ class PodsWithController : public Pods {
   }
   double SecondsUntil(const std::function<bool()>& holds) {
     const auto begun = std::chrono::steady_clock::now();
-    EXPECT_TRUE(Eventually(holds, 60));
+    EXPECT_TRUE(Eventually(holds));
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
   }
   // Of every epoch that has ended.
@@ -91,9 +91,9 @@ TEST_F(PodsWithController, AServiceShrinksAJobAndLeavesItsRoomToAnother) {
   StartController("controller");
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
   PatchTrainingJob("nightly", R"({"spec":{"workers":{"max":3}}})");
-  ASSERT_TRUE(HasWorkers(3, 120)) << ::testing::PrintToString(Events(1))
-                                  << kubelet_->LogOf("controller");
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 60));
+  ASSERT_TRUE(HasWorkers(3)) << ::testing::PrintToString(Events(1))
+                             << kubelet_->LogOf("controller");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }));
   const auto before = kubelet_->Started("worker").size();
 
   StartService("web", "2");
@@ -103,16 +103,17 @@ TEST_F(PodsWithController, AServiceShrinksAJobAndLeavesItsRoomToAnother) {
                              << kubelet_->LogOf("controller");
   EXPECT_EQ(kubelet_->Started("worker").size(), before) << "none was replaced in vain";
   const int epochs = Count(1, "epoch_done");
-  EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > epochs; }, 60)) << "it trains on";
+  EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > epochs; })) << "it trains on";
 
   // The first job may have been measured to gain nothing from a second worker on this machine.
   CreateTrainingJob("waiting", TrainText("another", "train.epoch=100000"));
-  EXPECT_FALSE(Eventually([&] { return kubelet_->Running("worker").size() > 1; }, 5));
+  EXPECT_FALSE(
+      Eventually([&] { return kubelet_->Running("worker").size() > 1; }, std::chrono::seconds(5)));
   kubelet_->Delete("web", 1);
   std::printf("its room is used after %.1f s\n",
               SecondsUntil([&] { return kubelet_->Running("worker").size() > 1; }));
   const int more = Count(1, "epoch_done");
-  EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > more + 1; }, 60));
+  EXPECT_TRUE(Eventually([&] { return Count(1, "epoch_done") > more + 1; }));
   EXPECT_THAT(RowsOfEpochs(), ::testing::Each("14286")) << "15,000 without 714 for validation";
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_skipped, 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
@@ -127,8 +128,8 @@ TEST_F(PodsWithController, AJobThatAStatementBeganSharesTheCluster) {
         "m", "train.epoch=100000, engine.num_workers=1, engine.max_workers=3, engine.num_ps=1",
         sink, stop));
   });
-  ASSERT_TRUE(HasWorkers(3, 120)) << ::testing::PrintToString(Events(1))
-                                  << kubelet_->LogOf("controller");
+  ASSERT_TRUE(HasWorkers(3)) << ::testing::PrintToString(Events(1))
+                             << kubelet_->LogOf("controller");
   const std::vector<Value> before = ShowsCluster();
   EXPECT_EQ(before.at(0), Value(std::string("node-1")));
   EXPECT_EQ(before.at(3), Value(0.0)) << "services";
@@ -149,8 +150,8 @@ TEST_F(PodsWithController, AControllerThatIsKilledIsSucceeded) {
   StartController("controller");
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
   PatchTrainingJob("nightly", R"({"spec":{"workers":{"max":3}}})");
-  ASSERT_TRUE(HasWorkers(3, 120)) << ::testing::PrintToString(Events(1))
-                                  << kubelet_->LogOf("controller");
+  ASSERT_TRUE(HasWorkers(3)) << ::testing::PrintToString(Events(1))
+                             << kubelet_->LogOf("controller");
   ASSERT_TRUE(kubelet_->Kill("controller"));
   const std::string lost = kubelet_->Running("worker").at(0);
   ASSERT_TRUE(kubelet_->Kill(lost));

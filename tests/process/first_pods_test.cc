@@ -121,12 +121,12 @@ TEST_F(FirstPodsOfAJob, AWorkerThatIsNotWantedEndsAndOthersFollow) {
     const std::jthread holder = HoldTerms();
     kubelet_->EndLate(std::chrono::seconds(4));
     EXPECT_TRUE(Eventually([&] { return Count(1, "workers_granted") >= 1; }));
-    EXPECT_TRUE(Eventually([&] { return Count(1, "worker_drained") >= 1; }, 30))
+    EXPECT_TRUE(Eventually([&] { return Count(1, "worker_drained") >= 1; }))
         << ::testing::PrintToString(Events(1));
     EXPECT_EQ(Count(1, "epoch_done"), 0);
     grant.workers = 2;
     GrantTrainingJob(OnlyTrainingJob(), grant);
-    Eventually([&] { return Count(1, "worker_started") >= 2; }, 30);
+    EXPECT_TRUE(Eventually([&] { return Count(1, "worker_started") >= 2; }));
     kubelet_->EndLate(std::chrono::seconds(0));
   });
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
@@ -157,7 +157,7 @@ TEST_F(FirstPodsOfAJob, ThoseThatLeaveAreReplacedAtOnce) {
   TrainWithFirstPods(std::chrono::seconds(2), [this] {
     kubelet_->EndLate(std::chrono::seconds(20));
     DeleteFirstPods(2);
-    EXPECT_TRUE(Eventually([&] { return Count(2, "epoch_done") >= 1; }, 60));
+    EXPECT_TRUE(Eventually([&] { return Count(2, "epoch_done") >= 1; }));
     kubelet_->EndLate(std::chrono::seconds(0));
   });
   EXPECT_EQ(kubelet_->Started("ps").size(), 2U + 2U);

@@ -45,8 +45,7 @@ class GatewayStop : public ClusterJobs {
     BackgroundProcess second(Client(
         address,
         TrainText("n", "train.epoch=100000, engine.num_workers=2, engine.strategy='allreduce'")));
-    ASSERT_TRUE(
-        Eventually([&] { return Count(1, "epoch_done") + Count(2, "epoch_done") > 0; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") + Count(2, "epoch_done") > 0; }));
     BackgroundProcess third(Client(address, endless + " TO TRAIN LinearClassifier LABEL y INTO o"));
     BackgroundProcess fourth(Client(address, endless + " TO EVALUATE m"));
     ASSERT_TRUE(Eventually(plans, 60));
@@ -126,7 +125,7 @@ TEST_F(GatewayStopPostgres, AClientOfThePostgresPortHearsHowItsStatementEnds) {
   BackgroundProcess client("exec psql -h 127.0.0.1 -p " + port + " -U postgres -d " + name +
                            " -X -c \"" +
                            TrainText("m", "train.epoch=100000, engine.num_workers=2") + "\" 2>&1");
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }));
   kill(gateway.pid(), SIGTERM);
   std::string heard;
   for (std::string line = client.ReadLine(); !line.empty(); line = client.ReadLine()) {

@@ -98,7 +98,7 @@ class KilledGateway : public ClusterJobs {
     uint64_t cut = 0;
     for (int i = 0; i < kKills; ++i) {
       const pid_t gateway = Start(train);
-      ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+      ASSERT_TRUE(Eventually([&] { return Written() > 0; }));
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
       ASSERT_FALSE(Ended(gateway)) << "nothing is left to be killed: train for longer";
       KillAll(gateway);

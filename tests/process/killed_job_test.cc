@@ -44,7 +44,7 @@ class KilledJobs : public OutlivingJobs {
         .output;
   }
   bool WroteCheckpoint(int64_t job) const {
-    return Eventually([&] { return Count(job, "checkpoint_written") > 0; }, 60);
+    return Eventually([&] { return Count(job, "checkpoint_written") > 0; });
   }
 };
 

@@ -170,7 +170,7 @@ class KilledUserModels : public OutlivingJobs, public ::testing::WithParamInterf
     return found;
   }
   void Strike(int64_t job, const Blow& blow) const {
-    ASSERT_TRUE(Eventually([&] { return Count(job, "epoch_done") >= blow.epochs; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Count(job, "epoch_done") >= blow.epochs; }));
     std::vector<pid_t> struck;
     for (const Victims& victims : blow.victims) {
       ASSERT_TRUE(Eventually([&] {  // a lost one's successor may only be starting

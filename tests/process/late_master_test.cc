@@ -34,19 +34,21 @@ TEST_F(Pods, AMasterThatIsLostBeforeItStoresTheModelIsFollowedByOneThatOnlyStore
   bool lost = false;
   {
     const std::jthread killer([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
       auto locked = std::make_unique<NoModelIsStored>(database_.url());
       const auto storing = [&] {
         return Ask(*admin_,
                    "SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation "
                    "WHERE c.relname = 'model_versions' AND NOT l.granted") == 1;
       };
-      Eventually([&] { return stop.stop_requested() || storing(); }, 120);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || storing(); }));
       // For workers that would end now.
-      Eventually([&] { return kubelet_->Running("worker").empty(); }, 3);
+      static_cast<void>(
+          Eventually([&] { return kubelet_->Running("worker").empty(); }, std::chrono::seconds(3)));
       const std::vector<std::string> masters = kubelet_->Running("master");
       lost = masters.size() == 1 && kubelet_->Kill(masters.back());
-      Eventually([&] { return stop.stop_requested() || Count(2, "master_started") >= 2; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(2, "master_started") >= 2; }));
       locked.reset();
     });
     status = Train("m", kSynchronous, sink);

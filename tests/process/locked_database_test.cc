@@ -72,7 +72,7 @@ TEST_F(LockedDatabase, AKilledGatewayLeavesAFailedJobWithItsStep) {
   char* arguments[] = {binary.data(), command.data(), source.data(), sql.data(), nullptr};
   pid_t gateway = 0;
   ASSERT_EQ(posix_spawn(&gateway, binary.c_str(), nullptr, nullptr, arguments, environ), 0);
-  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }));
   kill(gateway, SIGKILL);
   waitpid(gateway, nullptr, 0);
   ASSERT_TRUE(

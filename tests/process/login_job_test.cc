@@ -179,7 +179,7 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
                        TrainText("m", "split.kind='none', train.epoch=" + std::to_string(kLong) +
                                           ", engine.num_workers=2"));
   ASSERT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }));
   const auto process = static_cast<pid_t>(catalog_->jobs().Running()->at(0).runner.pid);
   kill(gateway->pid(), SIGKILL);
   ASSERT_GT(process, 0) << "the job has ended already";
@@ -240,12 +240,10 @@ TEST_F(LoginJobs, NoProcessOfAJobKnowsTheGatewaysPassword) {
     ASSERT_THAT(begun.output, HasSubstr(",RUNNING,WAIT JOB ")) << begun.output;
     const int64_t job = Ask("SELECT max(id) FROM sluice.jobs");
     const std::string of_job = " WHERE job_id = " + std::to_string(job);
-    ASSERT_TRUE(Eventually(
-        [&] {
-          return Ask("SELECT count(*) FROM sluice.job_events" + of_job +
-                     " AND kind = 'worker_started'") == 2;
-        },
-        60));
+    ASSERT_TRUE(Eventually([&] {
+      return Ask("SELECT count(*) FROM sluice.job_events" + of_job +
+                 " AND kind = 'worker_started'") == 2;
+    }));
     std::vector<int> processes = {
         static_cast<int>(Ask("SELECT pid FROM sluice.job_runners" + of_job))};
     for (const auto& [parent, pid] : Children()) {

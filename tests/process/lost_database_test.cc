@@ -74,14 +74,15 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
         const auto job = catalog_->jobs().Find(1);
         return job.ok() ? job->rows_trained : 0;
       };
-      Eventually([&] { return stop.stop_requested() || Started(1) == 2; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Started(1) == 2; }));
       ASSERT_TRUE(holder->Execute("BEGIN", nullptr, {}).ok());
       ASSERT_EQ(Ask(*holder, "SELECT term FROM sluice.job_terms WHERE job_id = 1 FOR UPDATE"), 1);
       const auto locked_until = std::chrono::steady_clock::now() + kLocked;
       const Result<int> worker = cluster.ProcessId("job1-worker-1");
       ASSERT_TRUE(worker.ok()) << worker.status().ToString();
       ASSERT_EQ(kill(*worker, SIGKILL), 0);
-      told = Eventually([&] { return stop.stop_requested() || Count(1, "worker_lost") == 1; }, 10);
+      told = Eventually([&] { return stop.stop_requested() || Count(1, "worker_lost") == 1; },
+                        kLocked);
       rows_when_lost = rows();
       while (!stop.stop_requested() && std::chrono::steady_clock::now() < locked_until) {
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -113,7 +114,7 @@ TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   Status status;
   {
     const std::jthread killer([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
       while (!stop.stop_requested()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         ended +=
@@ -140,7 +141,7 @@ TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
   Status status;
   {
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       proxy.Cut();
     });
     status = Run(
@@ -168,11 +169,12 @@ class NewSnapshot : public LostDatabase, public ::testing::WithParamInterface<co
     const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
     const std::jthread fault([&](const std::stop_token& stop) {
       if (in_process_) {  // which has all rows in its memory after the first epoch
-        Eventually([&] { return stop.stop_requested() || catalog_->jobs().Find(2).ok(); }, 60);
+        Eventually([&] { return stop.stop_requested() || catalog_->jobs().Find(2).ok(); });
         proxy.FreezeAReader(kSomeRows);
-        Eventually([&] { return stop.stop_requested() || proxy.has_frozen_reader(); }, 60);
+        EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || proxy.has_frozen_reader(); }));
       } else {
-        Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+        EXPECT_TRUE(
+            Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
       }
       proxy.Cut();
       proxy.Restore();
@@ -241,7 +243,8 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   Status status;
   {
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "checkpoint_written") >= 2; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(2, "checkpoint_written") >= 2; }));
       proxy.Cut();
       std::this_thread::sleep_for(std::chrono::seconds(1));
       proxy.Restore();
@@ -271,14 +274,14 @@ class BehindALock : public LostDatabase, public ::testing::WithParamInterface<co
   // Requests the lock once an epoch of job 2 has been trained, and kills both workers.
   void WantTheTable(catalog::DataSource& other, const std::stop_token& stop, std::jthread* changes,
                     LocalCluster& cluster) {
-    Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+    EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
     *changes = std::jthread([&other] {
       if (std::string_view(GetParam()).starts_with("LOCK")) {
         EXPECT_TRUE(other.Execute("BEGIN", nullptr, {}).ok());
       }
       EXPECT_TRUE(other.Execute(GetParam(), nullptr, {}).ok());
     });
-    Eventually([&] { return LocksWaitedFor() > 0; });
+    EXPECT_TRUE(Eventually([&] { return LocksWaitedFor() > 0; }));
     for (int i = 1; i <= 2; ++i) {
       const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
       if (worker.ok()) {
@@ -329,16 +332,16 @@ TEST_F(LostDatabase, AJobForWhichASessionWaitsIsCancelled) {
   std::jthread changes;
   {
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       changes = std::jthread([&] {
         static_cast<void>(other->Execute("DROP TABLE points", nullptr, over.get_token()));
       });
-      Eventually([&] { return LocksWaitedFor() > 0; });
+      EXPECT_TRUE(Eventually([&] { return LocksWaitedFor() > 0; }));
       const auto worker = cluster.ProcessId("job1-worker-1");
       if (worker.ok()) {
         kill(*worker, SIGKILL);
       }
-      Eventually([&] { return Started(1) > 2; });
+      EXPECT_TRUE(Eventually([&] { return Started(1) > 2; }));
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Run(TrainText("m",
@@ -383,9 +386,9 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
                });
       };
       // While those that are connected read, the others try in vain.
-      Eventually([&] { return stop.stop_requested() || has("workers_granted"); }, 60);
+      Eventually([&] { return stop.stop_requested() || has("workers_granted"); });
       EXPECT_TRUE(source_->Execute("SELECT setval('pace', 1)", nullptr, {}).ok());
-      told = Eventually([&] { return stop.stop_requested() || has("too many connections"); }, 60);
+      told = Eventually([&] { return stop.stop_requested() || has("too many connections"); });
       EXPECT_TRUE(source_->Execute("SELECT setval('pace', 0)", nullptr, {}).ok());
     });
     status =

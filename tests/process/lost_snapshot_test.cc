@@ -15,7 +15,7 @@ TEST_F(Pods, AJobBeginsAgainWithTheFirstWorkerThatFindsNoSnapshot) {
   bool lost = false;
   {
     const std::jthread killer([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       for (const std::string& worker : kubelet_->Running("worker")) {
         lost = kubelet_->Kill(worker) || lost;
       }

@@ -241,7 +241,8 @@ TEST_F(MasterTakeover, CancelWorksAfterwards) {
   {
     std::jthread user([&](const std::stop_token& stop) {
       Killer killer(cluster, 1, [] { return 0.5; });
-      Eventually([&] { return stop.stop_requested() || Count(1, "master_started") > 0; });
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "master_started") > 0; }));
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Run(TrainText("m", "train.epoch=2000, engine.num_workers=2, engine.num_ps=1"), cluster,

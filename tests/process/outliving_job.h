@@ -79,7 +79,7 @@ class OutlivingJobs : public ClusterJobs {
     return static_cast<bool>(in >> number >> name >> state) && state != "Z";
   }
   bool HasBegun(int64_t job) const {
-    return Eventually([&] { return Count(job, "epoch_done") > 0; }, 60);
+    return Eventually([&] { return Count(job, "epoch_done") > 0; });
   }
   bool StillRuns(int64_t job) const { return StateOf(job) == catalog::JobState::kRunning; }
   catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }

@@ -17,7 +17,7 @@ TEST_F(Pods, AMasterWhoseJournalRefusesItLeavesTheJobToTheNextOne) {
   std::string refused;
   {
     const std::jthread earlier([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (stop.stop_requested() || masters.empty()) {
         return;

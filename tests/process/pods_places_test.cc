@@ -82,13 +82,14 @@ TEST_F(Pods, AWorkerGivesWayToAServer) {
   Status status;
   {
     const std::jthread node([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       const std::vector<std::string> servers = kubelet_->Running("ps");
       if (!servers.empty()) {
         kubelet_->Occupy(kubelet_->NodeOf(servers[0]), 0.6);
         kubelet_->Kill(servers[0]);
       }
-      Eventually([&] { return stop.stop_requested() || Count(1, "servers_placed") >= 1; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "servers_placed") >= 1; }));
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Train("m",

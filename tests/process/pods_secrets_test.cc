@@ -22,7 +22,7 @@ class PodsSecrets : public Pods {
     Status status;
     {
       const std::jthread reader([&](const std::stop_token& stop) {
-        Eventually([&] {
+        EXPECT_TRUE(Eventually([&] {
           for (const k8s::Object& secret :
                k8s::ListObjects(kubelet_->client(), {k8s::kSecrets, kubelet_->namespace_name(), ""},
                                 {})
@@ -32,7 +32,7 @@ class PodsSecrets : public Pods {
             }
           }
           return stop.stop_requested() || Count(1, "epoch_done") >= 1;
-        });
+        }));
       });
       status = Train("m", kSynchronous, sink);
     }

@@ -60,7 +60,8 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   {
     const std::jthread killer([&](const std::stop_token& stop) {
       for (int epoch = 1; epoch <= 2; ++epoch) {
-        Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= epoch; }, 60);
+        EXPECT_TRUE(
+            Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= epoch; }));
         const std::vector<std::string> masters = kubelet_->Running("master");
         if (stop.stop_requested() || masters.empty()) {
           return;
@@ -103,13 +104,14 @@ TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
   std::string silent;
   {
     const std::jthread node([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (!masters.empty() && !stop.stop_requested()) {
         silent = masters.back();
         kill(kubelet_->ProcessId(silent).value(), SIGSTOP);
       }
-      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }));
       if (!silent.empty()) {
         kill(kubelet_->ProcessId(silent).value(), SIGCONT);
       }
@@ -134,14 +136,15 @@ TEST_F(Pods, AMasterThatRunsAgainLeavesTheJobToItsSuccessor) {
   std::string earlier;
   {
     const std::jthread node([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (stop.stop_requested() || masters.empty()) {
         return;
       }
       earlier = masters.back();
       kill(kubelet_->ProcessId(earlier).value(), SIGSTOP);
-      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }));
       EXPECT_TRUE(kubelet_->StartAgain(earlier));
     });
     status = Train("m",
@@ -170,7 +173,7 @@ TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
   std::string earlier;
   {
     const std::jthread drain([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (stop.stop_requested() || masters.empty()) {
         return;
@@ -178,7 +181,8 @@ TEST_F(Pods, AMasterThatIsSucceededWhileItWorksDoesNotEndTheJob) {
       earlier = masters.back();
       kubelet_->EndLate(std::chrono::seconds(20));
       kubelet_->Delete(earlier, 30);
-      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }));
       kubelet_->EndLate(std::chrono::seconds(0));
     });
     status = Train("m",
@@ -204,7 +208,7 @@ TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
   std::string evicted;
   {
     const std::jthread drain([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (stop.stop_requested() || masters.empty()) {
         return;
@@ -236,7 +240,7 @@ TEST_F(Pods, AMasterAndAllWorkersAreEvictedAtOnce) {
   std::string evicted;
   {
     const std::jthread drain([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (stop.stop_requested() || masters.empty()) {
         return;
@@ -264,7 +268,7 @@ TEST_F(Pods, TheGatewayIsReplacedAndThenTheMaster) {
   Status status;
   {
     const std::jthread gateway([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       gateway_ends.request_stop();
     });
     status = Train("m", "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.num_ps=1",
@@ -276,8 +280,8 @@ TEST_F(Pods, TheGatewayIsReplacedAndThenTheMaster) {
   const std::vector<std::string> masters = kubelet_->Running("master");
   ASSERT_EQ(masters.size(), 1U);
   kubelet_->Kill(masters[0]);
-  EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }, 120));
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
   EXPECT_EQ(kubelet_->Started("master").size(), 2U);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 30 * kRowsTrained);
@@ -291,8 +295,8 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
   {
     const std::jthread node([&](const std::stop_token& stop) {
       const auto after = [&](int epochs) {
-        return Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= epochs; },
-                          60) &&
+        return Eventually(
+                   [&] { return stop.stop_requested() || Count(1, "epoch_done") >= epochs; }) &&
                !stop.stop_requested();
       };
       if (after(1)) {
@@ -326,7 +330,7 @@ TEST_F(Pods, CancelEndsAllOfThem) {
   Status status;
   {
     const std::jthread user([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }));
       EXPECT_TRUE(Eventually([&] {
         metrics = MetricsOf(kubelet_->Running("master").at(0));
         return stop.stop_requested() ||
@@ -351,7 +355,7 @@ TEST_F(Pods, ASearchOutlivesItsMaster) {
   {
     const std::jthread killer([&](const std::stop_token& stop) {
       // In the second training, when its workers keep the job's snapshot.
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 5; }, 60);
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 5; });
       const std::vector<std::string> masters = kubelet_->Running("master");
       killed = !masters.empty() && kubelet_->Kill(masters.back());
     });
@@ -380,7 +384,8 @@ TEST_F(Pods, AMasterThatDiesFirstIsSucceeded) {
   Status status;
   {
     const std::jthread killer([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "master_started") >= 1; });
+      EXPECT_TRUE(
+          Eventually([&] { return stop.stop_requested() || Count(1, "master_started") >= 1; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       if (!masters.empty()) {
         kubelet_->Kill(masters.back());

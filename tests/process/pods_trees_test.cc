@@ -20,7 +20,7 @@ TEST_F(Pods, TreesAreThoseOfOneProcessWhicheverPodsAreKilled) {
   {
     const std::jthread node([&](const std::stop_token& stop) {
       const auto happened = [&](const std::string& kind, int times) {
-        return Eventually([&] { return stop.stop_requested() || Count(2, kind) >= times; }, 60) &&
+        return Eventually([&] { return stop.stop_requested() || Count(2, kind) >= times; }) &&
                !stop.stop_requested();
       };
       const auto end = [&](const std::string& role) {

@@ -35,12 +35,13 @@ TEST_F(PostgresJobs, K20_KilledMastersAreSucceeded) {
   {
     const std::jthread killer([&](const std::stop_token& stop) {
       for (int epoch = 1; epoch <= 2; ++epoch) {
-        Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= epoch; }, 60);
+        EXPECT_TRUE(
+            Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= epoch; }));
         const Result<int> master = cluster.ProcessId("job1-master");
         if (!stop.stop_requested() && master.ok() && kill(*master, SIGKILL) == 0) {
           ++killed;
-          Eventually(
-              [&] { return stop.stop_requested() || Count(1, "master_took_over") >= killed; });
+          EXPECT_TRUE(Eventually(
+              [&] { return stop.stop_requested() || Count(1, "master_took_over") >= killed; }));
         }
       }
     });
@@ -73,11 +74,12 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   Status status;
   {
     const std::jthread trap([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-1").ok(); });
+      EXPECT_TRUE(Eventually(
+          [&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-1").ok(); }));
       proxy.FreezeAReader(100'000);  // only a worker reads this much from here on
     });
     const std::jthread patience([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested(); }, 150);
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested(); }));
       over.request_stop();
     });
     status = Run(TrainText("m",

@@ -21,22 +21,21 @@ constexpr char kEndlessTrees[] =
 
 TEST_F(Pods, ATrainingJobOfTreesSaysHowFarItIsAndThatItCannotBeSuspended) {
   CreateTrainingJob("trees", kEndlessTrees);
-  EXPECT_TRUE(Eventually([&] { return StatusOf("trees").loss.value_or(0) > 0; }, 60));
+  EXPECT_TRUE(Eventually([&] { return StatusOf("trees").loss.value_or(0) > 0; }));
   const k8s::TrainingJobStatus told = StatusOf("trees");
   EXPECT_TRUE(k8s::Holds(told, k8s::kConditionRunning)) << ConditionsOf("trees");
   EXPECT_FALSE(k8s::Holds(told, k8s::kConditionQueued)) << ConditionsOf("trees");
   EXPECT_GE(told.percent.value_or(-1), 0);
   EXPECT_GT(told.rows_per_second.value_or(0), 0);
   PatchTrainingJob("trees", R"({"spec":{"suspend":true}})");
-  EXPECT_TRUE(Eventually(
-      [&] { return ConditionsOf("trees").find("Suspended False Refused") != std::string::npos; },
-      60))
-      << ConditionsOf("trees");
+  EXPECT_TRUE(Eventually([&] {
+    return ConditionsOf("trees").find("Suspended False Refused") != std::string::npos;
+  })) << ConditionsOf("trees");
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   k8s::DeleteAll(kubelet_->client(),
                  {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
-  EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
 }
 
 // It is not the Secret's login that is refused.

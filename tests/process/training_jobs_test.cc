@@ -33,8 +33,7 @@ bool Runs(int64_t process) {
 // Without a client of the gateway.
 TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=4, engine.seed=5"));
-  EXPECT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120));
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }));
   const k8s::TrainingJobStatus told = StatusOf("nightly");
   EXPECT_EQ(told.job, 1);
   EXPECT_EQ(told.model, "m");
@@ -50,8 +49,7 @@ TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
 // Trees of libxgboost train in the gateway's process, where no master writes the status.
 TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
   CreateTrainingJob("trees", kTrees);
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionComplete); }, 120));
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionComplete); }));
   const k8s::TrainingJobStatus told = StatusOf("trees");
   EXPECT_EQ(told.job, 1);
   EXPECT_EQ(told.model, "m");
@@ -64,22 +62,22 @@ TEST_F(Pods, ATrainingJobOfTreesEndsToo) {
 // In the gateway's process as on pods.
 TEST_F(Pods, ATrainingJobOfTreesThatIsDeletedIsCancelled) {
   CreateTrainingJob("trees", kLongTrees);
-  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; })) << ConditionsOf("trees");
   const auto running = gateways_catalog_->jobs().Running();
   ASSERT_THAT(running.value(), SizeIs(1));
   const int64_t process = running->front().runner.pid;
   k8s::DeleteAll(kubelet_->client(),
                  {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
-  EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
   EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("its TrainingJob was deleted"));
-  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }));
 }
 
 // Its owner need not log in: the gateway has the login in the Secret.
 TEST_F(Pods, ATrainingJobOfTreesWhoseProcessIsLostGoesOn) {
   CreateTrainingJob("trees", kLongTrees);
-  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; })) << ConditionsOf("trees");
   const auto process = [this] {
     const auto running = gateways_catalog_->jobs().Running();
     return running.ok() && running->size() == 1 ? running->front().runner.pid : int64_t{0};
@@ -87,26 +85,26 @@ TEST_F(Pods, ATrainingJobOfTreesWhoseProcessIsLostGoesOn) {
   const int64_t lost = process();
   ASSERT_GT(lost, 0);
   kill(static_cast<pid_t>(lost), SIGKILL);
-  EXPECT_TRUE(Eventually([&] { return Count(1, kTakenOverEvent) == 1; }, 60));
-  EXPECT_TRUE(Eventually([&] { return process() != lost && Runs(process()); }, 60));
+  EXPECT_TRUE(Eventually([&] { return Count(1, kTakenOverEvent) == 1; }));
+  EXPECT_TRUE(Eventually([&] { return process() != lost && Runs(process()); }));
   k8s::DeleteAll(kubelet_->client(),
                  {{k8s::kTrainingJobs, kubelet_->namespace_name(), "trees", "", 1}}, {});
-  EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60));
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
 }
 
 TEST_F(Pods, ATrainingJobOfTreesHasADeadline) {
   CreateTrainingJob("trees", kLongTrees);
-  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; }, 60)) << ConditionsOf("trees");
+  ASSERT_TRUE(Eventually([&] { return StatusOf("trees").job == 1; })) << ConditionsOf("trees");
   const auto running = gateways_catalog_->jobs().Running();
   ASSERT_THAT(running.value(), SizeIs(1));
   const int64_t process = running->front().runner.pid;
   PatchTrainingJob("trees", R"({"spec":{"activeDeadlineSeconds":1}})");
-  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionFailed); }, 60));
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("trees"), k8s::kConditionFailed); }));
   EXPECT_THAT(ConditionsOf("trees"), HasSubstr("Failed True DeadlineExceeded the training has "
                                                "taken longer than 1 seconds"));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
-  EXPECT_TRUE(Eventually([&] { return !Runs(process); }, 60));
+  EXPECT_TRUE(Eventually([&] { return !Runs(process); }));
 }
 
 // Both gateways are asked to begin each of them, as when one's claim was taken for lost.
@@ -132,8 +130,7 @@ TEST_F(Pods, ATrainingJobIsTrainedOnceByWhicheverGateway) {
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]);
   EXPECT_EQ(catalog_->jobs().Count().value(), 1);
   EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; },
-      60));
+      [&] { return catalog_->jobs().Find(*begun[0])->state == catalog::JobState::kSucceeded; }));
   EXPECT_EQ(source.begin(request, {}).value(), *begun[0]) << "it has ended";
 }
 
@@ -188,16 +185,16 @@ TEST_F(Pods, ManyTrainingJobsOfTwoGatewaysAreTrainedOnceEach) {
   for (const k8s::ObjectAnswer& made : k8s::CreateAll(kubelet_->client(), all, {})) {
     ASSERT_TRUE(made.ok()) << made.status.ToString();
   }
-  ASSERT_TRUE(Eventually([&] { return count("shop", begun) == kMany - kLost; }, 120));
+  ASSERT_TRUE(Eventually([&] { return count("shop", begun) == kMany - kLost; }));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   fmt::print(
       "{} TrainingJobs, {} of them of a database without a connection: the others had begun "
       "after {:.1f} s\n",
       kMany, kLost, seconds.count());
-  ASSERT_TRUE(Eventually([&] { return count("shop", complete) == kMany - kLost; }, 120));
+  ASSERT_TRUE(Eventually([&] { return count("shop", complete) == kMany - kLost; }));
   EXPECT_EQ(count("lost", begun), 0);
   administer("ALTER DATABASE " + database + " CONNECTION LIMIT -1");
-  EXPECT_TRUE(Eventually([&] { return count("lost", complete) == kLost; }, 180))
+  EXPECT_TRUE(Eventually([&] { return count("lost", complete) == kLost; }))
       << ConditionsOf("trees-0");
   EXPECT_EQ(catalog_->jobs().Count().value(), kMany - kLost);
   const auto other = catalog::OpenCatalog(catalog::WithDatabase(Url(), database)).value();
@@ -228,7 +225,7 @@ TEST_F(Pods, AJobThatAGatewayHasLeftBehindBeforeItBeganIsBegunAnew) {
 
 TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
   CreateTrainingJob("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m");
-  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("wrong"), k8s::kConditionFailed); }, 60));
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("wrong"), k8s::kConditionFailed); }));
   std::string message;
   for (const k8s::Condition& condition : StatusOf("wrong").conditions) {
     message += condition.type == k8s::kConditionFailed ? condition.message : "";
@@ -242,7 +239,7 @@ TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
 // `kubectl delete tj`, even when the master has just died.
 TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }));
   EXPECT_TRUE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning) ||
               Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning); }));
   const std::vector<std::string> masters = kubelet_->Running("master");
@@ -250,10 +247,10 @@ TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   kubelet_->Kill(masters[0]);
   k8s::DeleteAll(kubelet_->client(),
                  {{k8s::kTrainingJobs, kubelet_->namespace_name(), "nightly", "", 1}}, {});
-  EXPECT_TRUE(Eventually(
-      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60))
-      << catalog_->jobs().Find(1)->error;
-  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }, 60));
+  EXPECT_TRUE(Eventually([&] {
+    return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled;
+  })) << catalog_->jobs().Find(1)->error;
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
   EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
 }
 
@@ -280,11 +277,9 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
       "train.epoch=30, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
   ASSERT_NO_FATAL_FAILURE(CreateJobWithCheckpoints("nightly", attributes));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
-      << ConditionsOf("nightly");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; })) << ConditionsOf("nightly");
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }))
       << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSuspended);
   EXPECT_GE(Count(1, "checkpoint_written"), 1);
@@ -299,8 +294,7 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   StartGateway();
   EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
   PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }))
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
@@ -317,17 +311,15 @@ TEST_F(Pods, AJobIsResumedThoughItsPodsHaveNotEnded) {
       CreateJobWithCheckpoints("nightly",
                                "train.epoch=60, engine.seed=5, engine.num_workers=2, "
                                "engine.max_workers=2, engine.num_ps=2"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
-      << ConditionsOf("nightly");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; })) << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(40));
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }))
       << ::testing::PrintToString(Events(1));
   PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
-  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }));
   kubelet_->EndLate(std::chrono::seconds(0));
-  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }, 120))
+  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }))
       << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded)
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
@@ -340,12 +332,10 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
       CreateJobWithCheckpoints("nightly",
                                "train.epoch=60, engine.seed=5, engine.num_workers=2, "
                                "engine.max_workers=2, engine.num_ps=2"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
-      << ConditionsOf("nightly");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; })) << ConditionsOf("nightly");
   kubelet_->EndLate(std::chrono::seconds(600));
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }))
       << ::testing::PrintToString(Events(1));
   const std::vector<std::string> left = kubelet_->Running("ps");
   EXPECT_EQ(left.size(), 2U);
@@ -353,18 +343,18 @@ TEST_F(Pods, AResumedJobsNextMasterLeavesThePodsOfTheEarlierRunAlone) {
     kill(kubelet_->ProcessId(server).value(), SIGSTOP);  // or it would end by itself
   }
   PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
-  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "job_resumed") == 1; }));
   const int done = Count(1, "epoch_done");
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > done; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > done; }));
   const std::vector<std::string> masters = kubelet_->Running("master");
   ASSERT_FALSE(masters.empty());
   EXPECT_TRUE(kubelet_->Kill(masters.back()));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "master_took_over") >= 1; }, 60));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "master_took_over") >= 1; }));
   for (const std::string& server : left) {
     EXPECT_TRUE(kubelet_->Kill(server));
   }
   kubelet_->EndLate(std::chrono::seconds(0));
-  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }, 120))
+  ASSERT_TRUE(Eventually([&] { return catalog::HasEnded(catalog_->jobs().Find(1)->state); }))
       << ::testing::PrintToString(Events(1));
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded)
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
@@ -380,12 +370,10 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
       CreateJobWithCheckpoints("nightly",
                                "train.epoch=300, engine.seed=5, engine.num_workers=2, "
                                "engine.max_workers=2, engine.num_ps=1"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
-      << ConditionsOf("nightly");
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; })) << ConditionsOf("nightly");
   EXPECT_TRUE(Eventually([&] { return StatusOf("nightly").can_suspend; }));
   GrantTrainingJob("nightly", k8s::Grant{0, {}, {}, "suspended: another one comes first", true});
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }))
       << ::testing::PrintToString(Events(1));
   EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
   EXPECT_EQ(Count(1, "worker_drained"), 0) << "the checkpoint was written with all of them";
@@ -394,8 +382,7 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
   ASSERT_TRUE(ShowJobs({}, context, shown).ok());
   EXPECT_EQ(std::get<std::string>(shown.Cell("place")), "none: suspended: another one comes first");
   GrantTrainingJob("nightly", k8s::Grant{2, {}, {}, "there is room"});
-  ASSERT_TRUE(
-      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
+  ASSERT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }))
       << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
   EXPECT_EQ(Count(1, "job_resumed"), 1);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 300 * kRowsTrained);
@@ -404,7 +391,7 @@ TEST_F(Pods, AJobThatAControllerSuspendsSaysWhyAndGoesOn) {
 // Changes to it while it runs: a grant, `kubectl scale`, a deadline.
 TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
   CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }));
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
   const auto refused = [&] {
     for (const k8s::Condition& condition : StatusOf("nightly").conditions) {

@@ -46,7 +46,7 @@ class KilledTrees : public KilledGateway {
   void ExpectDifferencesAreTold(const std::string& where) {
     const std::string train = TreesText("m", Kept(where));
     const pid_t gateway = Start(train);
-    ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Written() > 0; }));
     SignalAll(gateway, SIGSTOP);  // the job survives
     LocalCluster cluster(Machine(8));
     EXPECT_THAT(Refusal(train, cluster), HasSubstr("another job is writing"));
@@ -89,13 +89,13 @@ TEST_F(KilledTrees, ALostMasterThenEverythingLost) {
   const std::string train = TreesText("killed", Kept(kWorkers));
   for (int job = 2; job <= 3; ++job) {  // the second one resumes
     const pid_t gateway = Start(train);
-    ASSERT_TRUE(Eventually([&] { return Count(job, "checkpoint_written") > 0; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Count(job, "checkpoint_written") > 0; }));
     const int master = MasterOf(gateway);
     ASSERT_GT(master, 0);
     kill(master, SIGKILL);
-    ASSERT_TRUE(Eventually([&] { return Count(job, "training_goes_on") > 0; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Count(job, "training_goes_on") > 0; }));
     const int written = Count(job, "checkpoint_written");
-    ASSERT_TRUE(Eventually([&] { return Count(job, "checkpoint_written") > written; }, 60));
+    ASSERT_TRUE(Eventually([&] { return Count(job, "checkpoint_written") > written; }));
     KillAll(gateway);
   }
   const Status status = Run(train, cluster, *source_, sink);

@@ -11,6 +11,7 @@
 #include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "tests/support/database_proxy.h"
+#include "tests/support/eventually.h"
 #include "tests/support/postgres_server.h"
 
 // The server's host has vanished: requests to cancel are never answered, and libpq would wait
@@ -113,9 +114,7 @@ TEST_F(DeadHost, AReaderOutlivesTheLateCancelOfAStreamThatWasLeft) {
   };
   proxy_->HoldCancels(true);
   auto first = std::async(std::launch::async, read);
-  while (proxy_->held_cancels() == 0) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  EXPECT_TRUE(Eventually([this] { return proxy_->held_cancels() > 0; }));
   // Longer than a statement that is stopped waits for the answer.
   std::this_thread::sleep_for(std::chrono::milliseconds(700));
   proxy_->HoldCancels(false);

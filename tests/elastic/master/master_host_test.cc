@@ -9,6 +9,7 @@
 
 #include "tests/elastic/master/memory_journal.h"
 #include "tests/elastic/queue/queue_steps.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::elastic {
 namespace {
@@ -156,17 +157,6 @@ class StalledJournalTest : public MasterHostTest {
   }
   Incarnation Expect(const std::string& name) {
     return host_->With([&](Master& master, TimePoint now) { return master.Expect(name, now); });
-  }
-  template <typename Condition>
-  static bool Eventually(const Condition& condition) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < until) {
-      if (condition()) {
-        return true;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
   }
   std::unique_ptr<MasterHost> host_;
   Incarnation worker_;

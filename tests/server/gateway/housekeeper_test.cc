@@ -10,6 +10,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "tests/executor/sqlite_test.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::server {
 namespace {
@@ -39,13 +40,6 @@ class HousekeeperTest : public executor::SqliteTest {
     job.finished_micros = finished_micros;
     EXPECT_TRUE(catalog_->jobs().End(job).ok());
     return job.id;
-  }
-  static bool Eventually(const std::function<bool()>& so) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!so() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return so();
   }
 };
 

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <stop_token>
 #include <thread>
 
@@ -10,6 +9,7 @@
 #include "catalog/model_store.h"
 #include "server/statements/session.h"
 #include "server/statements/statement.h"
+#include "tests/support/eventually.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/recording_sink.h"
 
@@ -101,10 +101,7 @@ TEST_F(StatementTimeoutTest, EndsAWaitForAJobWhichGoesOn) {
     EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   });
   const auto newest = [this] { return catalog_->jobs().List(1).value().front(); };
-  for (int i = 0; i < 6'000 && newest().model != "m"; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  ASSERT_EQ(newest().model, "m");
+  ASSERT_TRUE(Eventually([&] { return newest().model == "m"; }));
   const int64_t job = newest().id;
   const Status status = Run("SET statement_timeout = '300ms'; WAIT JOB " + std::to_string(job));
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
