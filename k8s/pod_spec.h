@@ -24,10 +24,11 @@ struct Owner {
   std::string api_version, kind, name, uid;
 };
 
-// A master that is evicted may have to wait for the next one.
-inline constexpr int kMasterGraceSeconds = 30;
+// A master that is evicted may have to wait for the next one, whose node may first have to fetch the
+// image.
+inline constexpr int kMasterGraceSeconds = 120;
 // Of a parameter server that is evicted: others get the only copies that it has.
-inline constexpr int kServerGraceSeconds = 30;
+inline constexpr int kServerGraceSeconds = 120;
 
 // What all pods of a job have in common.
 struct PodShape {

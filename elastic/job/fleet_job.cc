@@ -51,13 +51,14 @@ class FleetJob {
  public:
   // `network`: null for trees.
   FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network* network,
-           JobEndpoint endpoint, const Succession& succession, bool anew)
+           JobEndpoint endpoint, const Succession& succession, bool anew, ServerId first_server)
       : job_(job),
         fleet_(fleet),
         network_(network),
         endpoint_(std::move(endpoint)),
         succession_(succession),
-        anew_(anew) {}
+        anew_(anew),
+        first_server_(first_server) {}
   ~FleetJob() {
     if (fleet_calls_ != nullptr) {
       StopProcesses();
@@ -113,7 +114,10 @@ class FleetJob {
     host.With([this](Master& over, TimePoint) {
       lost_parameters_ = over.parameters_lost();
       begun_again_ = over.options().begun_again;
+      workers_started_ = over.workers_started();
+      next_incarnation_ = over.next_incarnation();
     });
+    next_server_ = parameters_->next_server();
     master_.reset();
     return outcome;
   }
@@ -121,6 +125,10 @@ class FleetJob {
   bool lost_parameters() const { return lost_parameters_; }
   // It had begun again before, perhaps under an earlier master.
   bool begun_again() const { return begun_again_; }
+  // What a further life of the job does not use (Master::Options, ParameterFleet::Options).
+  int workers_started() const { return workers_started_; }
+  Incarnation next_incarnation() const { return next_incarnation_; }
+  ServerId next_server() const { return next_server_; }
 
  private:
   void StopProcesses() {
@@ -212,8 +220,8 @@ class FleetJob {
   bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
-    const ParameterFleet::Options options =
-        ParameterOptionsOf(job_, endpoint_, std::move(placement));
+    ParameterFleet::Options options = ParameterOptionsOf(job_, endpoint_, std::move(placement));
+    options.first_server = first_server_;
     configs_.SetPartitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
@@ -334,9 +342,13 @@ class FleetJob {
   JobEndpoint endpoint_;
   const Succession& succession_;
   const bool anew_;  // the journal describes a run that is over
+  const ServerId first_server_;
   JournalTerm journal_term_ = JournalTerm::First();
   bool lost_parameters_ = false;
   bool begun_again_ = false;
+  int workers_started_ = 0;
+  Incarnation next_incarnation_ = Incarnation::First();
+  ServerId next_server_ = ServerId::First();
   MasterHost* host_ = nullptr;
   ProcessConfigs configs_{job_, endpoint_};
   std::unique_ptr<ParameterFleet> parameters_;
@@ -370,14 +382,19 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
   ASSIGN_OR_RETURN(Master::Options options, FleetOptionsOf(job, endpoint, outputs));
   JobEndpoint place = endpoint;
   bool anew = false;
+  ServerId first_server = ServerId::First();
   for (int returns = 0;; ++returns) {
-    FleetJob life(job, fleet, network.get(), place, succession, anew);
+    FleetJob life(job, fleet, network.get(), place, succession, anew, first_server);
     Result<TrainOutcome> outcome = life.Run(options);
     if (outcome.ok() || !life.lost_parameters() || job.stop.stop_requested()) {
       return outcome;
     }
-    anew = true;  // no process of it is left
+    // Its processes have ended, but for those of a node that does not answer.
+    anew = true;
     place.running.clear();
+    options.workers_before = life.workers_started();
+    options.first_incarnation = life.next_incarnation();
+    first_server = life.next_server();
     if (job.checkpoints == nullptr) {
       if (life.begun_again()) {
         return outcome;

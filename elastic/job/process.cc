@@ -34,7 +34,7 @@ constexpr auto kHeartbeat = std::chrono::seconds(1);
 constexpr std::chrono::duration<double> kMasterPatience(2 * kLastCopySilenceSeconds);
 // A server that was told to end goes on serving for at most this long, while its master needs it:
 // less than its pod's grace period (k8s::kServerGraceSeconds). And how often it asks.
-constexpr std::chrono::seconds kHandoverPatience(25);
+constexpr std::chrono::seconds kHandoverPatience(110);
 constexpr std::chrono::milliseconds kHandoverTick(100);
 // How long a process waits for its configuration.
 constexpr std::chrono::minutes kFirstMasterPatience(10);

@@ -38,7 +38,7 @@ Master::Master(const Options& options, TimePoint now)
       meter_(now),
       trained_at_(now),
       checkpoints_(options.checkpoint_steps) {
-  pool_.Restore(0, options_.first_incarnation, {});
+  pool_.Restore(options_.workers_before, options_.first_incarnation, {});
   if (options_.all_reduce.has_value()) {
     rounds_.emplace(*options_.all_reduce);
   }

@@ -58,7 +58,10 @@ class Master {
     std::vector<std::string> further_metrics;  // requested in addition to the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;
+    // Incarnations and names ("job1-worker-7") below these are not used: processes of an earlier
+    // life of the job, which had to begin again, may still have them on a node that was lost.
     Incarnation first_incarnation = Incarnation::First();
+    int workers_before = 0;
     uint32_t workers = 1;
     int64_t worker_bytes = 0;  // WorkerPool::Options
     // The largest number of batches between the fastest worker and the slowest; nullopt: no limit.
@@ -206,6 +209,9 @@ class Master {
   Progress Describe(TimePoint now);
   // For a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
+  // Options::workers_before and first_incarnation of a further life of the job.
+  int workers_started() const { return pool_.started(); }
+  Incarnation next_incarnation() const { return pool_.members().next(); }
   size_t workers() const { return pool_.members().size(); }
   const TaskQueue& queue() const { return queue_; }
   const StalenessBound& staleness() const { return staleness_; }

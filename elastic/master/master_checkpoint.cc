@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
@@ -83,8 +85,10 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   state.ForgetReads();
   master->queue_ = TaskQueue(std::move(state));
   RETURN_IF_ERROR(master->RestoreState(save.state(), now));
-  master->pool_.Restore(save.state().started(),
-                        Incarnation(save.state().next_incarnation() + kIncarnationsOfAJob), {});
+  master->pool_.Restore(std::max(save.state().started(), options.workers_before),
+                        std::max(Incarnation(save.state().next_incarnation() + kIncarnationsOfAJob),
+                                 options.first_incarnation),
+                        {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
     // The round stays, but its members are gone.

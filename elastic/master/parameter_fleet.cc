@@ -33,6 +33,7 @@ ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
       hooks_(std::move(hooks)),
       control_(options.key, options.term, stop_.get_token(), [this] { return Interrupted(); }),
       wanted_(options.servers),
+      next_(options.first_server),
       version_(uint64_t{options.term.index()} << kVersionBitsOfATerm) {
   if (!options.placement.has_value()) {
     return;
@@ -231,6 +232,11 @@ bool ParameterFleet::complete() const {
 uint32_t ParameterFleet::wanted() const {
   const MutexLock lock(mutex_);
   return wanted_;
+}
+
+ServerId ParameterFleet::next_server() const {
+  const MutexLock lock(mutex_);
+  return next_;
 }
 
 PartitionMap ParameterFleet::map() const {

@@ -49,6 +49,9 @@ class ParameterFleet {
     std::optional<CheckpointDirectory::Found> restore;
     // Continues from the placement of an earlier master's fleet, with the running servers.
     std::optional<Placement> placement;
+    // Without a placement: the number of the first server. Those of an earlier life of the job may
+    // still run on a node that was lost.
+    ServerId first_server = ServerId::First();
     std::vector<ServerId> running;
   };
   // Called from the fleet's own threads, without a lock.
@@ -89,6 +92,8 @@ class ParameterFleet {
   // continues.
   void SetServers(uint32_t servers);
   uint32_t wanted() const;
+  // The number of the next server that it would start.
+  ServerId next_server() const;
   // There are as many as wanted, all of them answer, and each holds what it is to hold.
   bool complete() const;
   // Writes a checkpoint during the training. Servers pause while they copy their memory

@@ -13,7 +13,7 @@ namespace sluice::executor {
 class MasterExit {
  public:
   // Then it exits whatever is lost: less than its pod's grace period (k8s::kMasterGraceSeconds).
-  static constexpr double kLongestSeconds = 25;
+  static constexpr double kLongestSeconds = 110;
 
   // Whether the process may exit now; called repeatedly.
   using MayExit = std::function<bool()>;

@@ -98,7 +98,7 @@ TEST(PodSpec, WhatTheAdministratorsTemplateSaysStays) {
     "spec":{"tolerations":[{"key":"spot"}],"nodeSelector":{"disk":"ssd"},"schedulerName":"theirs",
     "serviceAccountName":"reader","imagePullSecrets":[{"name":"registry"}],
     "securityContext":{"runAsUser":1000},"enableServiceLinks":true,
-    "terminationGracePeriodSeconds":30,
+    "terminationGracePeriodSeconds":120,
     "containers":[{"name":"log","image":"fluent"},{"name":"sluice","image":"old","command":["x"],
       "resources":{"limits":{"cpu":"2","memory":"1Gi"},"requests":{"ephemeral-storage":"1Gi"}},
       "env":[{"name":"TZ","value":"UTC"}],
@@ -108,7 +108,7 @@ TEST(PodSpec, WhatTheAdministratorsTemplateSaysStays) {
        {R"("kueue.x-k8s.io/queue-name":"q")", R"("annotations":{"a":"b"})", R"([{"key":"spot"}])",
         R"({"disk":"ssd"})", R"("schedulerName":"theirs")", R"("serviceAccountName":"reader")",
         R"([{"name":"registry"}])", R"("runAsUser":1000)", R"("enableServiceLinks":true)",
-        R"("terminationGracePeriodSeconds":30)", R"({"name":"log","image":"fluent"})",
+        R"("terminationGracePeriodSeconds":120)", R"({"name":"log","image":"fluent"})",
         R"("command":["x"])", R"({"name":"TZ","value":"UTC"})",
         R"({"name":"data","mountPath":"/data"})", R"("claimName":"c")",
         R"("ephemeral-storage":"1Gi")", R"("limits":{"cpu":"2","memory":"2Gi"})"}) {
@@ -228,7 +228,7 @@ TEST(PodSpec, WorkersPreferTheNodesOfTheirGrant) {
 
 TEST(PodSpec, AMasterHasTimeToWaitForTheNextOne) {
   EXPECT_THAT(Build(Shape(), elastic::Role::kMaster),
-              HasSubstr(R"("terminationGracePeriodSeconds":30)"));
+              HasSubstr(R"("terminationGracePeriodSeconds":120)"));
 }
 
 TEST(PodSpec, ClaimsAreMounted) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -49,6 +50,10 @@ class ThreadFleet final : public Fleet {
           go_.get_future().wait_for(std::chrono::minutes(1)) == std::future_status::timeout;
     }
     const std::lock_guard lock(mutex_);
+    // A process of that name may live on, where its node does not answer.
+    if (std::find(launched_.begin(), launched_.end(), spec.name) != launched_.end()) {
+      return AlreadyExists("a process named '" + spec.name + "' already exists");
+    }
     launched_.push_back(spec.name);
     if (spec.role == refused_) {
       FleetEvent event;
@@ -61,8 +66,6 @@ class ThreadFleet final : public Fleet {
       telling_.emplace_back([this, event] { watcher_(event); });
       return Status();
     }
-    // A job that goes back to a checkpoint reuses names; earlier processes with these names have
-    // ended.
     const auto lost = std::make_shared<std::atomic<bool>>(false);
     lost_[spec.name] = lost;
     threads_[spec.name] = std::jthread([this, spec, lost](std::stop_token stop) {
