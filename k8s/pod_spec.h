@@ -24,8 +24,8 @@ struct Owner {
   std::string api_version, kind, name, uid;
 };
 
-// A master that is evicted may have to wait for the next one, whose node may first have to fetch the
-// image.
+// A master that is evicted may have to wait for the next one, whose node may first have to fetch
+// the image.
 inline constexpr int kMasterGraceSeconds = 120;
 // Of a parameter server that is evicted: others get the only copies that it has.
 inline constexpr int kServerGraceSeconds = 120;

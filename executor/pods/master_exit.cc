@@ -20,7 +20,8 @@ MasterExit::Condition::Condition(MasterExit& exit, MayExit may_exit) : exit_(exi
 
 MasterExit::Condition::~Condition() {
   MutexLock lock(exit_.mutex_);
-  exit_.over_.wait(lock.native(), [this]() REQUIRES(exit_.mutex_) { return !exit_.told_ || exit_.may_; });
+  exit_.over_.wait(lock.native(),
+                   [this]() REQUIRES(exit_.mutex_) { return !exit_.told_ || exit_.may_; });
   exit_.may_exit_ = nullptr;
 }
 
