@@ -23,7 +23,8 @@ class Chaos(JobsOnNodes):
         self.begun = time.time()
         jobs, lost = [], []
         while self.left_seconds() > 0:
-            job = self.begin(f"chaos{len(jobs)}", EPOCHS, MORE)
+            self.expect(EPOCHS)
+            job = self.begin_endless(f"chaos{len(jobs)}", EPOCHS, MORE)
             jobs.append(job)
             while not job.over and self.left_seconds() > 0:
                 time.sleep(self.chance.uniform(2, 12))

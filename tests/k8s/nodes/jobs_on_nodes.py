@@ -16,10 +16,12 @@ class JobsOnNodes(unittest.TestCase):
     def cluster(self):
         return site.cluster
 
-    def begin(self, model, epochs=EPOCHS, more=TWO, cpu=0.1):
-        """By SQL; self.client is psql, which waits for its end."""
-        self.expect(epochs)
-        return self.begin_endless(model, epochs, more, cpu)
+    def begin(self, model, more=TWO, cpu=0.1):
+        """By SQL; self.client is psql, which waits for its end. It is slow until expect_exact."""
+        self.expect(EPOCHS)
+        job = self.begin_endless(model, EPOCHS, more, cpu)
+        training.pace(self.cluster, training.SLOW)
+        return job
 
     def begin_endless(self, model, epochs=100000, more=TWO, cpu=0.1):
         """One that is to be cancelled."""
@@ -34,6 +36,7 @@ class JobsOnNodes(unittest.TestCase):
 
     def expect_exact(self, job):
         """It succeeded; no row was lost, none trained twice; the same bits as undisturbed."""
+        training.pace(self.cluster, 0)
         self.assertEqual((job.ended(), job.rows, job.sha), ("SUCCEEDED", self.rows, self.sha), job.story())
         for kind in ("pods", "services", "secrets"):
             # A node that has just come back takes a while to say that its pods have ended.

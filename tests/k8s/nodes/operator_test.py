@@ -7,7 +7,7 @@ import time
 
 from cluster import until
 from jobs_on_nodes import TWO, JobsOnNodes
-from training import EPOCHS, Training, statement
+from training import EPOCHS, SLOW, Training, pace, statement
 
 
 def training_job(name, text, **spec):
@@ -43,11 +43,13 @@ class AnOperator(JobsOnNodes):
                 "engine.volume='claim_name=checkpoints,mount_path=/checkpoints'")
         self.cluster.apply(training_job("nightly", statement("nightly", EPOCHS, more)))
         job = Training(self.cluster, "nightly")
+        pace(self.cluster, SLOW)
         job.reached(3)
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":true}}')
         self.cluster.ours("wait", "--for=condition=Suspended", "tj/nightly", "--timeout=180s")
         self.assertEqual(job.state, "SUSPENDED", job.story())
         until(lambda: not self.cluster.objects("pods", "training.sluice/role"), 300, "every pod is gone")
+        pace(self.cluster, 0)
         self.cluster.ours("patch", "tj", "nightly", "--type=merge", "-p", '{"spec":{"suspend":false}}')
         self.cluster.ours("wait", "--for=condition=Complete", "tj/nightly", "--timeout=600s")
         self.assertEqual(job.sha, self.sha, job.story())

@@ -2,9 +2,7 @@
 import api
 from cluster import until
 from jobs_on_nodes import JobsOnNodes
-from training import EPOCHS, Training, last_job, trees
-
-LONG = 60  # epochs of a job that has to outlive slow machinery
+from training import EPOCHS, Training, last_job, pace, trees
 
 
 class PodsOnNodes(JobsOnNodes):
@@ -26,7 +24,7 @@ class PodsOnNodes(JobsOnNodes):
 
     def test_the_only_server_is_deleted_and_then_killed(self):
         """With its grace period others get what only it has; without, the job begins again, once."""
-        job = self.begin("onlyserver", LONG, more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=1")
+        job = self.begin("onlyserver", more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=1")
         job.reached(2)
         self.cluster.ours("delete", "pod", job.pods("ps")[0][0], "--wait=false")
         job.happened("partitions_moved")
@@ -43,7 +41,7 @@ class PodsOnNodes(JobsOnNodes):
         other = next(node for node in nodes if node != gateway)
         rest = [node for node in nodes if node != other]
         self.cluster.kubectl("cordon", *rest)  # the first master goes to the other node
-        job = self.begin("cut", LONG)
+        job = self.begin("cut")
         until(lambda: [node for _, node in job.pods("master") if node], 180, "its master is placed", pause=0.02)
         self.cluster.kubectl("uncordon", *rest)
         job.reached(1)
@@ -52,12 +50,15 @@ class PodsOnNodes(JobsOnNodes):
             self.cluster.kubectl("cordon", other)
             self.end_pod(servers[0])
             job.happened("server_lost")
-            until(lambda: [name for name, node in job.pods("ps") if node in rest], 180, "a server is elsewhere")
+            until(lambda: [said for _, _, said in job.events("pod_started")
+                           if "-ps-" in said and said.split(" on ")[1] in rest], 180, "a server runs elsewhere")
             self.cluster.kubectl("uncordon", other)
         job.reached(job.count("epoch_done") + 2)
         self.assertEqual([node for _, node in job.pods("master")], [other])
         self.cluster.kubernetes("cut", other[-1])
         try:
+            job.happened("master_took_over")
+            pace(self.cluster, 0)
             job.ended()
         finally:
             self.bring_back(other[-1])  # until then nobody can say that its pods have ended
@@ -65,7 +66,7 @@ class PodsOnNodes(JobsOnNodes):
 
     def test_each_node_is_drained_in_turn(self):
         self.addCleanup(self.cluster.kubectl, "uncordon", *self.cluster.nodes())
-        job = self.begin("drained", LONG)
+        job = self.begin("drained")
         drains = []
         for node in self.cluster.nodes():
             before = job.count("epoch_done")
@@ -122,7 +123,7 @@ class PodsOnNodes(JobsOnNodes):
         self.cluster.ours("rollout", "status", f"deployment/{name}", "--timeout=180s")
 
     def test_the_api_server_is_restarted(self):
-        job = self.begin("restarted", LONG)
+        job = self.begin("restarted")
         job.reached(3)
         self.cluster.kubernetes("restart")
         self.end_pod(job.pods("worker")[0][0])

@@ -8,10 +8,9 @@ import api
 from cluster import until
 from jobs_on_nodes import TWO, JobsOnNodes
 from operator_test import training_job
-from training import EPOCHS, Training, statement
+from training import EPOCHS, SLOW, Training, pace, statement
 
 SERVERS = "engine.num_ps=2"
-LONG = 3 * EPOCHS  # for several changes, beside whatever else the machine does
 HOG = """
 import sys, time
 with open(f"/proc/{sys.argv[1]}/cgroup") as groups:
@@ -28,10 +27,10 @@ class Requests(JobsOnNodes):
         self.expect(EPOCHS)
 
     def test_a_job_is_scaled_up_and_down(self):
-        self.expect(LONG)
-        self.cluster.apply(training_job("scaled", statement("scaled", LONG, SERVERS),
+        self.cluster.apply(training_job("scaled", statement("scaled", EPOCHS, SERVERS),
                                         workers={"min": 1, "max": 1}))
         job = Training(self.cluster, "scaled")
+        pace(self.cluster, SLOW)
         job.reached(1)
         for workers in (3, 1):
             self.cluster.ours("scale", "tj/scaled", f"--replicas={workers}")

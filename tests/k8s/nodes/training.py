@@ -3,7 +3,12 @@ from cluster import until
 
 ROWS = 15000
 EPOCHS = 20
-TABLE = f"""CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
+# Every hundredth row waits for as many milliseconds as a sequence says, which has its present value in every snapshot:
+# so that a job is not over before it has been disturbed, on whatever machine.
+TABLE = f"""CREATE SEQUENCE pace MINVALUE 0 START 0; ALTER SEQUENCE pace OWNER TO ann;
+ CREATE FUNCTION paced(i bigint, a float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS $$ SELECT CASE WHEN i % 100 <> 0
+ THEN a ELSE a + length(pg_sleep((SELECT last_value FROM public.pace) / 1e3)::text) END $$;
+ CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a,
  (i * 104729 % 997) / 500.0::float8 - 1 AS b,
  ((i * 7919 % 1000) + (i * 104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, {ROWS}) AS i;
  ALTER TABLE points OWNER TO ann; ANALYZE points"""
@@ -11,10 +16,17 @@ TABLE = f"""CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 -
 
 def statement(model, epochs, more="engine.num_workers=2, engine.max_workers=2, engine.num_ps=2", cpu=0.1):
     """In synchronous mode: the same bits whoever trains."""
-    return (f"SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[16], "
+    return (f"SELECT paced(i, a) AS a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[16], "
             f"train.epoch={epochs}, train.batch_size=64, engine.seed=5, engine.sync=true, "
             f"{'' if cpu is None else f'engine.cpu={cpu}, '}"
             f"{more} LABEL y INTO {model}")
+
+
+SLOW = 60  # an epoch of two workers takes five seconds
+
+
+def pace(cluster, milliseconds):
+    cluster.database.run(f"SELECT setval('pace', {milliseconds})")
 
 
 def trees(model, more):
@@ -103,6 +115,7 @@ def undisturbed(cluster, epochs):
     """The sha256 of the model and the rows trained where nobody disturbs; trained once."""
     if not cluster.database.value("SELECT 1 FROM pg_tables WHERE tablename = 'points'"):
         cluster.database.run(TABLE)
+    pace(cluster, 0)
     known = f"FROM sluice.model_versions WHERE name = 'undisturbed{epochs}'"
     if not cluster.database.value("SELECT 1 FROM pg_tables WHERE tablename = 'model_versions'") or \
             not cluster.database.value(f"SELECT 1 {known}"):
