@@ -13,7 +13,8 @@ namespace sluice {
 
 std::string NetworkOf(const std::string& address) {
   in6_addr bytes{};
-  if (inet_pton(AF_INET6, address.c_str(), &bytes) != 1 || IN6_IS_ADDR_V4MAPPED(&bytes)) {
+  const std::string without_zone = address.substr(0, address.find('%'));
+  if (inet_pton(AF_INET6, without_zone.c_str(), &bytes) != 1 || IN6_IS_ADDR_V4MAPPED(&bytes)) {
     return address;
   }
   constexpr size_t kNetworkBytes = 8;

@@ -42,16 +42,17 @@ class Values final : public catalog::RowReceiver {
 // Excluding more values than this takes longer than looking them up in a hash table.
 constexpr size_t kMaxExcluded = 4;
 
-// AND column <> 'value' for each of `seen`, if they are few.
-std::string Excluding(std::string_view column, const std::set<std::string>& seen) {
+// AND column <> 'value' for each of `seen`, if they are few. `differs`: the operator.
+std::string Excluding(std::string_view column, std::string_view differs,
+                      const std::set<std::string>& seen) {
   std::string condition;
   for (const std::string& value : seen) {
     // How the database reads a backslash inside quotes depends on its settings.
     if (seen.size() > kMaxExcluded || value.find('\\') != std::string::npos) {
       return "";
     }
-    condition +=
-        fmt::format(" AND {} <> {}", column, catalog::QuoteText(value, catalog::Dialect::kSqlite));
+    condition += fmt::format(" AND {} {} {}", column, differs,
+                             catalog::QuoteText(value, catalog::Dialect::kSqlite));
   }
   return condition;
 }
@@ -68,10 +69,16 @@ Result<std::vector<std::string>> QueryClasses(std::string_view select, const Col
   if (value.empty()) {
     value = sqlite && column.type == DataType::kText ? fmt::format("CAST({} AS TEXT)", name) : name;
   }
+  // A text is compared as PostgreSQL's own, and not by what a user's operator says.
+  const std::string compared = sqlite ? name
+                               : column.type == DataType::kText
+                                   ? fmt::format("({})::pg_catalog.text", value)
+                                   : value;
   // The line breaks end a comment at the end of the SELECT.
   const std::string sql = fmt::format(
       "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {2} IS NOT NULL{3} LIMIT {4}",
-      value, select, name, Excluding(sqlite ? name : value, seen), limit + 1);
+      value, select, name, Excluding(compared, sqlite ? "<>" : "OPERATOR(pg_catalog.<>)", seen),
+      limit + 1);
   Values found(column.type);
   RETURN_IF_ERROR(source.Read(sql, &found));
   found.values.insert(seen.begin(), seen.end());

@@ -65,9 +65,11 @@ std::string PostgresTypeNames::Name(Oid oid, int modifier) {
   if (!connection.ok()) {
     return "";
   }
-  const auto name = (*connection)
-                        ->Ask(fmt::format("SELECT format_type(oid, {}) FROM pg_type WHERE oid = {}",
-                                          modifier, oid));
+  const auto name =
+      (*connection)
+          ->Ask(fmt::format("SELECT pg_catalog.format_type(t.oid, {}) FROM pg_catalog.pg_type AS t"
+                            " WHERE t.oid OPERATOR(pg_catalog.=) {}::pg_catalog.oid",
+                            modifier, oid));
   if (!name.ok() || PQntuples(name->get()) == 0) {
     return "";
   }

@@ -28,6 +28,8 @@ bool IsWordPart(char c) {
   return IsWordStart(c) || (c >= '0' && c <= '9') || c == '$';
 }
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 class Lexer {
  public:
   Lexer(std::string_view sql, Dialect dialect) : sql_(sql), dialect_(dialect) {}
@@ -56,6 +58,8 @@ class Lexer {
     while (at_ < sql_.size()) {
       if (IsSpace(sql_[at_])) {
         ++at_;
+      } else if (dialect_ == Dialect::kSqlite && sql_.substr(at_).starts_with(kByteOrderMark)) {
+        at_ += kByteOrderMark.size();  // where a word could begin, SQLite takes it for a blank
       } else if (Peek(0) == '-' && Peek(1) == '-') {
         // PostgreSQL ends a comment at a carriage return, too.
         at_ = std::min(sql_.find_first_of(dialect_ == Dialect::kPostgres ? "\r\n" : "\n", at_),

@@ -36,7 +36,7 @@ std::string CollationOf(SqliteConnection& connection, sqlite3_stmt* statement, i
 }  // namespace
 
 Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select) {
-  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.PrepareWhole(select));
+  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.PrepareSelect(select));
   const int count = sqlite3_column_count(statement.get());
   if (count == 0) {
     return InvalidArgument("expected a SELECT: this statement returns no rows");

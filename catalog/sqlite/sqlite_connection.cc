@@ -187,6 +187,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
                   static_cast<int>(std::min(most, heap / kValuesInHeap)));
   }
   sqlite3_busy_handler(handle, Wait, connection.get());
+  connection->Watch();
   // SQLite calls what is at an address that is given to this function: no text may call it, on
   // whatever connection it is read.
   for (const int arguments : {1, 2}) {
@@ -280,52 +281,6 @@ Result<bool> SqliteConnection::IsWriteAheadLog() {
   return !rows.empty() && TextCell(rows[0][0]) == "wal";
 }
 
-Result<SqliteStatement> SqliteConnection::PrepareWhole(std::string_view sql) {
-  ASSIGN_OR_RETURN(SqliteStatement statement, Prepare(sql));
-  if (sqlite3_bind_parameter_count(statement.get()) > 0) {
-    const char* const name = sqlite3_bind_parameter_name(statement.get(), 1);
-    return InvalidArgument(
-               fmt::format("the parameter {} has no value", name == nullptr ? "?" : name))
-        .SqlState("42P02")
-        .Hint("write the value in its place, or in quotes if it is a text");
-  }
-  return statement;
-}
-
-Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
-  if (stop_.stop_requested()) {
-    return Cancelled("the statement was cancelled");
-  }
-  if (sql.find('\0') != std::string_view::npos) {
-    return SyntaxError("a statement cannot hold a NULL byte")
-        .At({static_cast<int64_t>(sql.find('\0')), static_cast<int64_t>(sql.find('\0')) + 1});
-  }
-  const std::string text(sql);  // SQLite needs a terminator
-  sqlite3_stmt* raw = nullptr;
-  const char* rest = nullptr;
-  if (text.size() > static_cast<size_t>(sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, -1))) {
-    return DatabaseError("54000", "the statement is too long for SQLite");
-  }
-  const int code =
-      sqlite3_prepare_v2(handle_, text.c_str(), static_cast<int>(text.size()) + 1, &raw, &rest);
-  SqliteStatement statement(raw);
-  if (code != SQLITE_OK) {
-    return LastError(sql);
-  }
-  if (statement == nullptr) {
-    return SyntaxError("there is no statement");
-  }
-  const auto used = static_cast<size_t>(rest - text.c_str());
-  const std::vector<SqlToken> more = TokenizeSql(sql.substr(used), Dialect::kSqlite);
-  for (const SqlToken& token : more) {
-    if (sql[used + token.begin] != ';') {
-      return SyntaxError("expected one statement, found a second one")
-          .At({static_cast<int64_t>(used + token.begin), static_cast<int64_t>(used + token.end)});
-    }
-  }
-  return statement;
-}
-
 Status SqliteConnection::Run(std::string_view sql) {
   return Query(sql, {}).status();
 }
@@ -367,6 +322,9 @@ Status SqliteConnection::LastError(std::string_view sql) const {
   const std::string_view sqlstate = SqlStateOf(code, message);
   if (stop_.stop_requested() && (sqlstate == "57014" || sqlstate == "55P03")) {
     return Cancelled("the statement was cancelled");
+  }
+  if (code == SQLITE_AUTH && !refused_.ok()) {
+    return refused_;
   }
   Status status = DatabaseError(sqlstate, message).At(ErrorSpan(handle_, sql));
   if (sqlstate == "55P03") {

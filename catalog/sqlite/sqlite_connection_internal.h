@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -67,6 +68,21 @@ class SqliteConnection final : public SqlSession {
   Result<SqliteStatement> Prepare(std::string_view sql);
   // The same for a text that has all its values in it: 42P02 for :a, ? and the like.
   Result<SqliteStatement> PrepareWhole(std::string_view sql);
+  // The same for a user's select. A PRAGMA in its place is refused, and not run. `on_touched`, if
+  // given, is called for everything that the select touches.
+  struct Touched {  // as sqlite3_set_authorizer describes them; null where there is none
+    int action;
+    const char* first;
+    const char* second;
+    const char* schema;
+    const char* through;  // the innermost trigger or view
+  };
+  using OnTouched = std::function<void(const Touched&)>;
+  Result<SqliteStatement> PrepareSelect(std::string_view select, const OnTouched& on_touched = {});
+  // SQLite asks this connection what statements may do, from Open on; to be called when another
+  // component (SqliteGuard) has been asked. A trigger of a user's changes no table of Sluice's,
+  // whatever fires it.
+  void Watch();
   // Runs a statement that returns no rows, or whose rows do not matter.
   Status Run(std::string_view sql);
   // SQLite prepares a statement by the tables that the connection has seen last, and notices only
@@ -85,11 +101,18 @@ class SqliteConnection final : public SqlSession {
   Status SetUpLog();
   // Called while a lock is awaited; 0 gives up.
   static int Wait(void* connection, int tries);
+  static int Ask(void* connection, int action, const char* first, const char* second,
+                 const char* schema, const char* through);
 
   sqlite3* handle_;
   std::stop_token stop_;
   std::chrono::milliseconds patience_ = kPatience;
+  const OnTouched* select_ = nullptr;  // while a user's select is prepared
+  Status refused_;                     // why SQLite was told that a statement may not be run
 };
+
+// sluice_models and the like, in any case.
+bool IsTableOfSluice(std::string_view table);
 
 // The cell in the storage class in which SQLite stored it.
 Value SqliteCell(sqlite3_stmt* statement, int column);

@@ -23,6 +23,7 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kUrl = "sqlite:";
+constexpr size_t kMostParameters = 65'535;  // that the protocol has room for
 
 size_t CountPlaces(sqlite3_stmt* statement) {
   size_t most = 0;
@@ -39,10 +40,11 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 Status CheckNumbered(sqlite3_stmt* statement) {
   for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
     const char* const name = sqlite3_bind_parameter_name(statement, i);
-    if (name != nullptr && std::isdigit(static_cast<unsigned char>(name[1])) == 0) {
+    if (name != nullptr && (std::isdigit(static_cast<unsigned char>(name[1])) == 0 ||
+                            std::strtoul(name + 1, nullptr, 10) > kMostParameters)) {
       return InvalidArgument(fmt::format("there is no parameter {}", name))
           .SqlState("42P02")
-          .Hint("parameters are $1, $2, ...");
+          .Hint(fmt::format("parameters are $1, $2, ... ${}", kMostParameters));
     }
   }
   return OkStatus();

@@ -41,10 +41,6 @@ constexpr std::array<std::string_view, 24> kHarmless = {"table_info",
                                                         "ignore_check_constraints"};
 constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
 
-bool IsSluices(std::string_view table) {
-  return LowerAscii(table).starts_with("sluice_");
-}
-
 // A token in lower case, without quotes: SQLite takes strings for names, too.
 std::string WordOf(std::string_view sql, const SqlToken& token) {
   const std::string_view text = sql.substr(token.begin, token.end - token.begin);
@@ -84,7 +80,7 @@ void SqliteGuard::Begin(std::string_view sql) {
         word(at - 1) == "references" && tokens[at - 1].kind == SqlToken::Kind::kWord;
     // The tables behind a virtual one of the name "sluice" would be called sluice_content and so
     // on.
-    const bool ours = IsSluices(word(at)) || (renamed && word(at) == "sluice");
+    const bool ours = IsTableOfSluice(word(at)) || (renamed && word(at) == "sluice");
     if ((trigger || renamed || referenced) && ours) {
       made_ = word(at);
     }
@@ -112,9 +108,9 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
     if (schema == "temp") {  // the session's own, whatever its name
       return SQLITE_OK;
     }
-    if (IsSluices(table) || IsSluices(first)) {
+    if (IsTableOfSluice(table) || IsTableOfSluice(first)) {
       return Refuse(fmt::format("permission denied for table {}: its rows are Sluice's own",
-                                IsSluices(table) ? table : first));
+                                IsTableOfSluice(table) ? table : first));
     }
     if (std::find(kSchemas.begin(), kSchemas.end(), schema) != kSchemas.end()) {
       return Refuse(fmt::format("permission denied for schema {}", schema));

@@ -44,7 +44,7 @@ Result<TableKeys> KeysOf(SqliteConnection& connection, const std::string& table,
 }  // namespace
 
 Result<std::vector<ColumnKey>> SqliteKeys(SqliteConnection& connection, std::string_view select) {
-  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.Prepare(select));
+  ASSIGN_OR_RETURN(const SqliteStatement statement, connection.PrepareSelect(select));
   const int count = sqlite3_column_count(statement.get());
   std::vector<ColumnKey> keys(static_cast<size_t>(count), ColumnKey::kNone);
   std::map<std::pair<std::string, std::string>, TableKeys> tables;

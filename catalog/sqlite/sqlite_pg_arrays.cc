@@ -63,10 +63,23 @@ std::string* Collected(sqlite3_context* context, bool make) {
   return *held;
 }
 
-void ArrayOfStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (std::string* text = Collected(context, true); text != nullptr) {
-    *text += (text->empty() ? "" : ",") + ArrayElement(arguments[0]);
+// An aggregate's text is outside of SQLite's memory, and no longer than a value may be.
+void Collect(sqlite3_context* context, std::string_view separator, std::string_view more) {
+  std::string* const text = Collected(context, true);
+  if (text == nullptr) {
+    return;
   }
+  const int most = sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1);
+  if (std::cmp_greater(text->size() + separator.size() + more.size(), most)) {
+    sqlite3_result_error_toobig(context);
+    return;
+  }
+  *text += text->empty() ? std::string_view() : separator;
+  *text += more;
+}
+
+void ArrayOfStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  Collect(context, ",", ArrayElement(arguments[0]));
 }
 
 void ArrayOfEnd(sqlite3_context* context) {
@@ -78,10 +91,7 @@ void StringAggStep(sqlite3_context* context, int /*count*/, sqlite3_value** argu
   if (IsNullValue(arguments[0])) {
     return;
   }
-  if (std::string* text = Collected(context, true); text != nullptr) {
-    *text += text->empty() ? "" : TextOf(arguments[1]);
-    *text += TextOf(arguments[0]);
-  }
+  Collect(context, TextOf(arguments[1]), TextOf(arguments[0]));
 }
 
 void StringAggEnd(sqlite3_context* context) {

@@ -19,27 +19,20 @@ struct Reads {
   std::set<std::string> functions;
 };
 
-int NoteRead(void* reads, int action, const char* table, const char* name, const char* schema,
-             const char* view) {
-  auto& found = *static_cast<Reads*>(reads);
-  if (action == SQLITE_READ && table != nullptr) {
-    found.tables.emplace(schema == nullptr ? "" : schema, table);
-  }
-  if (action == SQLITE_FUNCTION && name != nullptr) {
-    found.functions.insert(name);
-  }
-  if (view != nullptr) {
-    found.views.insert(view);
-  }
-  return SQLITE_OK;
-}
-
 Result<Reads> ReadsOf(SqliteConnection& session, std::string_view select) {
   Reads reads;
-  sqlite3_set_authorizer(session.handle(), NoteRead, &reads);
-  const Status prepared = session.Prepare(select).status();
-  sqlite3_set_authorizer(session.handle(), nullptr, nullptr);
-  RETURN_IF_ERROR(prepared);
+  const auto note = [&reads](const SqliteConnection::Touched& touched) {
+    if (touched.action == SQLITE_READ && touched.first != nullptr) {
+      reads.tables.emplace(touched.schema == nullptr ? "" : touched.schema, touched.first);
+    }
+    if (touched.action == SQLITE_FUNCTION && touched.second != nullptr) {
+      reads.functions.insert(touched.second);
+    }
+    if (touched.through != nullptr) {
+      reads.views.insert(touched.through);
+    }
+  };
+  RETURN_IF_ERROR(session.PrepareSelect(select, note).status());
   return reads;
 }
 

@@ -21,17 +21,6 @@
 namespace sluice::catalog {
 namespace {
 
-// SQLite calls this for everything that a statement touches while it is prepared.
-int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
-              const char* schema, const char* /*trigger*/) {
-  if (action == SQLITE_READ && table != nullptr && *table != '\0') {
-    // For a table of which no column is read, count(*), it reports only the name as written.
-    static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(
-        schema == nullptr ? "" : schema, table);
-  }
-  return SQLITE_OK;
-}
-
 class SqliteSource final : public DataSource {
  public:
   SqliteSource(std::shared_ptr<SqliteDatabase> database, std::string url)
@@ -40,7 +29,7 @@ class SqliteSource final : public DataSource {
   ~SqliteSource() override {
     MutexLock lock(session_mutex_);
     if (guard_.has_value()) {  // the connection may serve another source
-      sqlite3_set_authorizer(session_->handle(), nullptr, nullptr);
+      session_->Watch();
       sqlite3_db_config(session_->handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
     }
   }
@@ -125,10 +114,13 @@ class SqliteSource final : public DataSource {
   Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     std::set<std::pair<std::string, std::string>> read;
-    sqlite3_set_authorizer(connection->handle(), NoteTable, &read);
-    const Status prepared = connection->Prepare(InEmbeddedDialect(select)).status();
-    sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
-    RETURN_IF_ERROR(prepared);
+    const auto note = [&read](const SqliteConnection::Touched& touched) {
+      if (touched.action == SQLITE_READ && touched.first != nullptr && *touched.first != '\0') {
+        // For a table of which no column is read, count(*), it reports only the name as written.
+        read.emplace(touched.schema == nullptr ? "" : touched.schema, touched.first);
+      }
+    };
+    RETURN_IF_ERROR(connection->PrepareSelect(InEmbeddedDialect(select), note).status());
     std::vector<TableName> tables;
     for (const auto& [schema, name] : read) {
       ASSIGN_OR_RETURN(const std::optional<TableName> table, Find(*connection, {schema, name}));
@@ -141,8 +133,9 @@ class SqliteSource final : public DataSource {
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    return ExecuteOnSqlite(*connection, InEmbeddedDialect(select), receiver, database_.stop())
-        .status();
+    const std::string own = InEmbeddedDialect(select);
+    RETURN_IF_ERROR(connection->PrepareSelect(own).status());
+    return ExecuteOnSqlite(*connection, own, receiver, database_.stop()).status();
   }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {

@@ -111,9 +111,11 @@ void SqliteTableRewriter::Series(size_t at) {
       InSqliteDialect(TextBetween(at + 2, comma), true).value_or(TextBetween(at + 2, comma));
   const std::string last =
       InSqliteDialect(TextBetween(comma + 1, close), true).value_or(TextBetween(comma + 1, close));
+  // Each bound once: they may have series of their own in them.
   const std::string table = fmt::format(
-      "(WITH RECURSIVE series(n) AS (SELECT {0} WHERE {0} <= {1} UNION ALL SELECT n + 1 FROM"
-      " series WHERE n < {1}) SELECT n AS {2} FROM series)",
+      "(WITH RECURSIVE bounds(first, last) AS (SELECT {}, {}), series(n) AS (SELECT first FROM"
+      " bounds WHERE first <= last UNION ALL SELECT n + 1 FROM series, bounds WHERE n < last)"
+      " SELECT n AS {} FROM series)",
       first, last, name);
   if (named) {
     Drop(alias + 1, alias + 4);

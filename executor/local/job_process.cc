@@ -145,6 +145,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobPubli
     Context context{*database.source,   *catalog, config.user(),
                     config.statement(), ended,    cluster.get()};
     context.job = job;
+    context.export_root = "";  // no job writes models' files
     context.request = config.training_job_uid();
     context.on_job = [&speaker](int64_t begun) { speaker.Begun(begun); };
     return Execute(config.plan(), context, sink);

@@ -22,16 +22,14 @@
 namespace sluice::executor {
 namespace {
 
-// The owner of a row can change it, and must not make a gateway use other folders.
-Status CheckFolder(const plan::Plan& plan, const Context& context) {
-  if (!context.checkpoint_root.has_value() || !plan.has_train() ||
-      !plan.train().has_checkpoints()) {
+Status CheckFolder(const plan::TrainPlan& plan, const Context& context) {
+  if (!context.checkpoint_root.has_value() || !plan.has_checkpoints()) {
     return OkStatus();
   }
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path root = fs::weakly_canonical(fs::absolute(*context.checkpoint_root), error);
-  const std::string& folder = plan.train().checkpoints().directory();
+  const std::string& folder = plan.checkpoints().directory();
   const fs::path within = fs::weakly_canonical(folder, error).lexically_relative(root);
   const bool inside = !error && !within.empty() && within != "." && *within.begin() != "..";
   return inside && !context.checkpoint_root->empty()
@@ -39,6 +37,20 @@ Status CheckFolder(const plan::Plan& plan, const Context& context) {
              : Status(Code::kPermissionDenied,
                       fmt::format("its checkpoints in '{}' are not of this gateway", folder))
                    .Hint("CANCEL JOB, and run the statement again");
+}
+
+// The owner of a row can change it, and must not make a gateway use other folders, or do what is no
+// job's.
+Status CheckKept(const plan::Plan& plan, const Context& context) {
+  if (!plan.has_train() && !plan.has_predict() && !plan.has_evaluate() && !plan.has_report()) {
+    return Status(Code::kPermissionDenied, "what is kept of its statement is no job's")
+        .Hint("CANCEL JOB, and run the statement again");
+  }
+  RETURN_IF_ERROR(CheckFolder(plan.train(), context));
+  for (const plan::Candidate& candidate : plan.train().contest().candidates()) {
+    RETURN_IF_ERROR(CheckFolder(candidate.plan(), context));
+  }
+  return OkStatus();
 }
 
 // Waits until the job's process has become its runner.
@@ -67,7 +79,7 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
   if (!config.ParseFromString(waiting.statement)) {
     return Internal("what is kept of its statement is damaged");
   }
-  RETURN_IF_ERROR(CheckFolder(config.plan(), context));
+  RETURN_IF_ERROR(CheckKept(config.plan(), context));
   config.set_owner(waiting.job.owner);
   config.set_source_url(context.source.url());
   config.set_catalog_url(context.catalog.url());

@@ -175,6 +175,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();
+  context.export_root = "";  // no job writes models' files
   DiscardingSink sink;
   const Status status = Execute(open.statement.plan(), context, sink);
   source.EndStatement();

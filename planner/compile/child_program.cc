@@ -32,6 +32,7 @@ namespace {
 
 constexpr int kAnswerDescriptor = 3;
 constexpr int kCannotStart = 127;
+constexpr int kOfSignal = 128;  // an exit code above it: of a process that a signal ended
 constexpr size_t kKeptOfPrinted = 2'000;
 
 class Descriptor {
@@ -92,11 +93,31 @@ void Limit(int resource, rlim_t value) {
       _exit(kCannotStart);
     }
   }
-  if (WIFSIGNALED(status)) {
-    signal(WTERMSIG(status), SIG_DFL);
-    kill(getpid(), WTERMSIG(status));
+  // The first process of a namespace cannot end by a signal of its own.
+  const int ended_by = WIFSIGNALED(status)               ? WTERMSIG(status)
+                       : WEXITSTATUS(status) > kOfSignal ? WEXITSTATUS(status) - kOfSignal
+                                                         : 0;
+  if (ended_by != 0) {
+    signal(ended_by, SIG_DFL);
+    kill(getpid(), ended_by);
   }
   _exit(WIFEXITED(status) ? WEXITSTATUS(status) : kCannotStart);
+}
+
+// The first process of a namespace of processes, which the kernel ends with it: the program itself
+// could refuse to be told of its parent's death. Ends with the program.
+[[noreturn]] void Reap(pid_t program) {
+  close_range(0, ~0U, 0);
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, 0);
+    if (ended == program) {
+      _exit(WIFEXITED(status) ? WEXITSTATUS(status) : kOfSignal + WTERMSIG(status));
+    }
+    if (ended < 0 && errno != EINTR) {
+      _exit(kCannotStart);
+    }
+  }
 }
 
 // No network, nothing to write, and no other process: not even /proc shows one, whose environment
@@ -117,6 +138,11 @@ bool IsolateProcess() {
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+    prctl(PR_SET_DUMPABLE, 0);  // the program may not change this process
+    const pid_t program = _Fork();
+    if (program != 0) {
+      Reap(program);
+    }
   }
   mount_attr read_only{};
   read_only.attr_set = MOUNT_ATTR_RDONLY;
@@ -125,8 +151,9 @@ bool IsolateProcess() {
 
 // No socket but the three that it has: a Unix socket has a place in the file system, where no
 // namespace of the network hides it (the database's, the system log's). io_uring makes sockets,
-// too, and another architecture's calls have other numbers. False: the kernel has no such filters.
-bool RefuseSockets() {
+// too, and another architecture's calls have other numbers. No lock or lease of a file, which keeps
+// others from writing it although it can only be read. False: the kernel has no such filters.
+bool RefuseSocketsAndLocks() {
 #if defined(__x86_64__)
   constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 #elif defined(__aarch64__)
@@ -136,13 +163,21 @@ bool RefuseSockets() {
   constexpr uint32_t kRefuse = SECCOMP_RET_ERRNO | EACCES;
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 0, 7),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 0, 15),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstOfX32, 5, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_connect, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socketpair, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstOfX32, 13, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socket, 12, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_connect, 11, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_socketpair, 10, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 9, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_flock, 8, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_fcntl, 0, 6),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLK, 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLKW, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLKW, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETLEASE, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_RET | BPF_K, kRefuse),
   };
@@ -173,7 +208,7 @@ bool RefuseSockets() {
   Limit(RLIMIT_CORE, 0);
   Limit(RLIMIT_FSIZE, 0);
   const bool alone = IsolateProcess();
-  if (!(RefuseSockets() && alone) && limits.contained) {
+  if (!(RefuseSocketsAndLocks() && alone) && limits.contained) {
     _exit(kCannotStart);
   }
   char* const environment[] = {nullptr};

@@ -5,7 +5,6 @@
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/tls_certificate_provider.h>
@@ -303,7 +302,6 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
                    OpenCluster(config, true, TrainingJobsOf(*sources, allowed),
                                pgwire::PodLoginsWith(config.source, tickets)));
   grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);
   RETURN_IF_ERROR(gateway->Listen(config));
   RETURN_IF_ERROR(gateway->ListenForPostgres(config, tickets));

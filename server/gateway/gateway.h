@@ -8,8 +8,8 @@
 
 namespace sluice::server {
 
-// A running gateway: sluice.v1.Gateway and proto.SQLFlow on one address, with gRPC's health and
-// reflection services. One thread per script, at most config.max_statements at a time; further
+// A running gateway: sluice.v1.Gateway and proto.SQLFlow on one address, with gRPC's health
+// service. One thread per script, at most config.max_statements at a time; further
 // scripts are refused with a readable RESOURCE_EXHAUSTED.
 class Gateway {
  public:

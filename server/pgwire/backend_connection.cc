@@ -54,8 +54,13 @@ std::optional<std::string> PeerEndPoint(SSL* ssl) {
 }  // namespace
 
 BackendConnection::BackendConnection(boost::asio::io_context& context, const Upstream& upstream,
-                                     SSL_CTX* tls, std::vector<char>& buffer)
-    : context_(context), upstream_(upstream), tls_(tls), buffer_(buffer), resolver_(context) {}
+                                     SSL_CTX* tls, std::vector<char>& buffer, LoginWork* work)
+    : context_(context),
+      upstream_(upstream),
+      tls_(tls),
+      buffer_(buffer),
+      work_(work),
+      resolver_(context) {}
 
 void BackendConnection::Start(StartupMessage startup, BackendSecret secret, Then then) {
   startup_ = std::move(startup);
@@ -212,6 +217,9 @@ bool BackendConnection::Take(std::string_view bytes) {
     case BackendLogin::State::kUnderWay:
       Send(*answer);
       return true;
+    case BackendLogin::State::kProving:
+      Prove();
+      return false;
     case BackendLogin::State::kRefused:
       End({OkStatus(), login_->refusal()});
       return false;
@@ -227,6 +235,35 @@ bool BackendConnection::Take(std::string_view bytes) {
       return false;
   }
   return false;
+}
+
+void BackendConnection::Prove() {
+  if (work_ == nullptr) {
+    return Proved(login_->Prove());
+  }
+  auto prove = [self = shared_from_this()]() mutable {
+    Result<std::string> answer = self->login_->Prove();
+    boost::asio::io_context& context = self->context_;
+    // The connection may end with the last one that knows it: on its own thread.
+    ReadySockets::Post(context, [self = std::move(self), answer = std::move(answer)] {
+      if (self->then_ != nullptr) {
+        self->Proved(answer);
+      }
+    });
+  };
+  const Status queued = work_->Put(std::string(startup_.Find("user")), std::move(prove));
+  if (!queued.ok()) {
+    End({queued, ""});
+  }
+}
+
+void BackendConnection::Proved(const Result<std::string>& answer) {
+  if (!answer.ok()) {
+    End({answer.status(), ""});
+    return;
+  }
+  Send(*answer);
+  WaitToRead();
 }
 
 // These messages fit into a socket's buffer, even with TLS's overhead.

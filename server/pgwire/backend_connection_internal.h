@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "server/pgwire/backend_login.h"
 #include "server/pgwire/channel_internal.h"
+#include "server/pgwire/login_work.h"
 #include "server/pgwire/upstream.h"
 
 namespace sluice::server::pgwire {
@@ -27,9 +28,10 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   };
   using Then = std::function<void(Outcome)>;
 
-  // `tls`: for connections to the server. `buffer`: shared by all readers on this thread.
+  // `tls`: for connections to the server. `buffer`: shared by all readers on this thread. `work`:
+  // does what takes a while; null: this thread does.
   BackendConnection(boost::asio::io_context& context, const Upstream& upstream, SSL_CTX* tls,
-                    std::vector<char>& buffer);
+                    std::vector<char>& buffer, LoginWork* work = nullptr);
 
   // `then` is called once, possibly before this returns.
   void Start(StartupMessage startup, BackendSecret secret, Then then);
@@ -45,6 +47,8 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   void WaitToSend();
   void Read();
   bool Take(std::string_view bytes);
+  void Prove();
+  void Proved(const Result<std::string>& answer);
   void TakeTlsAnswer(std::string_view bytes);
   void Send(std::string_view bytes);
   std::string WhyClosed() const;
@@ -55,6 +59,7 @@ class BackendConnection final : public std::enable_shared_from_this<BackendConne
   const Upstream& upstream_;
   SSL_CTX* const tls_;
   std::vector<char>& buffer_;
+  LoginWork* const work_;
   boost::asio::ip::tcp::resolver resolver_;
   StartupMessage startup_;
   BackendSecret secret_;

@@ -175,10 +175,9 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
       if (scram_ == nullptr) {
         return NotPostgres();
       }
-      ASSIGN_OR_RETURN(const std::string answer, scram_->Final(body.substr(kLengthBytes)));
-      std::string message;
-      AppendMessage(message, 'p', answer);
-      return message;
+      challenge_ = body.substr(kLengthBytes);
+      state_ = State::kProving;
+      return std::string();
     }
     case Authentication::kScramFinal:
       if (scram_ == nullptr) {
@@ -193,6 +192,14 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
                       "gateway does not know",
                       static_cast<uint32_t>(kind)));
   }
+}
+
+Result<std::string> BackendLogin::Prove() {
+  state_ = State::kUnderWay;
+  ASSIGN_OR_RETURN(const std::string answer, scram_->Final(challenge_));
+  std::string message;
+  AppendMessage(message, 'p', answer);
+  return message;
 }
 
 Status BackendLogin::LetIn() {

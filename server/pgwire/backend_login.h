@@ -30,6 +30,7 @@ class BackendLogin {
  public:
   enum class State {
     kUnderWay,
+    kProving,  // Prove() has the answer
     kReady,
     kRefused,  // in the server's words
     kMisled,  // "$user" in its search_path is a schema of Sluice: log in again with other_startup()
@@ -47,6 +48,10 @@ class BackendLogin {
   void BindTo(std::string channel) { channel_binding_ = std::move(channel); }
   // Takes bytes from the server; returns the answer to them. The bytes end with ReadyForQuery.
   Result<std::string> FromServer(std::string_view bytes);
+  // kProving: the answer to the server's challenge, as SCRAM's keys make it. They are derived from
+  // the password by as many rounds as the server says, which may take a second: another thread may
+  // call it, while nothing else here is called.
+  Result<std::string> Prove();
 
   State state() const { return state_; }
   // Whether the server asked for a proof that the user knows the password.
@@ -76,6 +81,7 @@ class BackendLogin {
   std::optional<std::string> channel_binding_;
   const std::string nonce_;
   std::unique_ptr<ScramClient> scram_;
+  std::string challenge_;
   State state_ = State::kUnderWay;
   bool asks_path_ = false;                 // logged in, and waits for its search_path
   std::optional<std::string> other_path_;  // to be used instead

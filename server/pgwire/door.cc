@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/listener_internal.h"
+#include "server/pgwire/login_work.h"
 #include "server/pgwire/password_file.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
@@ -59,6 +60,7 @@ class WireDoor final : public Door {
                .client_tls = client_tls_.get(),
                .buffer = std::vector<char>(kReadBytes),
                .routes = routes_,
+               .login_work = login_work_,
                .tickets = tickets_.get()},
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
@@ -133,6 +135,7 @@ class WireDoor final : public Door {
       context_.get_executor()};
   WorkQueue routes_{"routes of statements", kMostRoutes,
                     [](const Status& error) { log::Warn("pg door: {}", error.ToString()); }};
+  LoginWork login_work_;
   Desk loans_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::string address_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/client_address.h"
 #include "base/guarded.h"
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
@@ -14,7 +15,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr std::chrono::seconds kLoginPatience(10);
 // Bytes read from the client while a statement of ours runs: enough to notice that it disconnects.
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
 constexpr std::chrono::seconds kLookAfterClient(1);
@@ -41,6 +41,11 @@ WireSession::~WireSession() {
 }
 
 void WireSession::Start() {
+  before_login_ = house_.before_login.Add(NetworkOf(login_.address), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) {
+      self->Close();
+    }
+  });
   SetDeadline(kLoginPatience);
   WaitForClient();
 }
@@ -349,7 +354,14 @@ void WireSession::Close() {
   if (state_ == State::kClosed) {
     return;
   }
+  // Somebody who hangs up before a wrong password is answered has guessed, too.
+  const bool guessed = state_ == State::kConnecting && embedded_ == nullptr &&
+                       house_.client_login == ClientLogin::kPassword;
   state_ = State::kClosed;
+  house_.before_login.Remove(before_login_);
+  if (guessed) {
+    CountFailure(Cancelled("the login ended before the server had answered the password"));
+  }
   deadline_.cancel();
   watch_.cancel();
   if (backend_ != nullptr) {

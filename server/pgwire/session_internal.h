@@ -17,10 +17,12 @@
 #include "server/pgwire/backend_connection_internal.h"
 #include "server/pgwire/channel_internal.h"
 #include "server/pgwire/client_line.h"
+#include "server/pgwire/clients_before_login.h"
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/desk_internal.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
+#include "server/pgwire/login_work.h"
 #include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket_desk.h"
@@ -36,6 +38,9 @@ namespace sluice::server::pgwire {
 class WireSession;
 class Borrower;
 
+// Of a client for its login, and of the server for its answer to the password.
+inline constexpr std::chrono::seconds kLoginPatience(10);
+
 // State shared by all sessions of a door. Belongs to the I/O thread.
 struct SessionHouse {
   boost::asio::io_context& context;
@@ -50,6 +55,8 @@ struct SessionHouse {
   SSL_CTX* client_tls = nullptr;  // for connections to the server behind it
   std::vector<char> buffer;       // what is read is processed before the next read
   WorkQueue& routes;              // finds those of long texts
+  LoginWork& login_work;
+  ClientsBeforeLogin before_login = ClientsBeforeLogin();
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow the session's back end.
@@ -165,6 +172,7 @@ class WireSession final : public Conversation::Host,
   SessionHouse& house_;
   const bool local_;
   State state_ = State::kStartup;
+  uint64_t before_login_ = 0;  // ClientsBeforeLogin
   Channel client_;
   std::unique_ptr<ByteLink> server_;
   EmbeddedLink* embedded_ = nullptr;  // server_, if it is embedded

@@ -298,8 +298,10 @@ void WireSession::Connect() {
     OpenEmbedded();
     return;
   }
+  // The server may answer a wrong password late, so that guessing takes longer.
+  SetDeadline(kLoginPatience);
   backend_ = std::make_shared<BackendConnection>(house_.context, house_.upstream, house_.client_tls,
-                                                 house_.buffer);
+                                                 house_.buffer, &house_.login_work);
   backend_->Start(startup_, std::exchange(secret_, {}),
                   [weak = weak_from_this()](BackendConnection::Outcome outcome) {
                     const auto self = weak.lock();
@@ -364,6 +366,7 @@ void WireSession::Ready(FirstWords greeting) {
   AppendKeyData(said, process_, key_);
   AppendReady(said, 'I');
   state_ = State::kTalking;
+  house_.before_login.Remove(before_login_);
   house_.service.LoggedIn(login_);
   conversation_ = std::make_unique<Conversation>(
       *this, std::move(greeting.parameters),

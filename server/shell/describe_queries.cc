@@ -84,7 +84,8 @@ std::string ListTables(SqlDialect dialect, std::string_view pattern, bool only_t
 std::string FindTable(SqlDialect dialect, std::string_view name) {
   if (dialect == SqlDialect::kPostgres) {
     return fmt::format(
-        "SELECT relname FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass({})"
+        "SELECT relname FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=)"
+        " pg_catalog.to_regclass({})::pg_catalog.oid"
         " AND relkind IN ('r', 'p', 'f', 'v', 'm')",
         SqlLiteral(name));
   }
@@ -110,8 +111,9 @@ std::string ListColumns(SqlDialect dialect, std::string_view name) {
       "  FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND"
       "  a.attnum = ANY (i.indkey) ORDER BY i.indisprimary DESC LIMIT 1), '') AS key"
       " FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_attrdef d"
-      " ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid ="
-      " pg_catalog.to_regclass({}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum",
+      " ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid"
+      " OPERATOR(pg_catalog.=) pg_catalog.to_regclass({})::pg_catalog.oid AND a.attnum > 0 AND NOT "
+      "a.attisdropped ORDER BY a.attnum",
       SqlLiteral(name));
 }
 
@@ -126,7 +128,8 @@ std::string ListIndexes(SqlDialect dialect, std::string_view name) {
   return fmt::format(
       "SELECT c.relname AS \"index\", pg_catalog.pg_get_indexdef(i.indexrelid) AS definition"
       " FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid"
-      " WHERE i.indrelid = pg_catalog.to_regclass({}) ORDER BY 1",
+      " WHERE i.indrelid OPERATOR(pg_catalog.=) pg_catalog.to_regclass({})::pg_catalog.oid"
+      " ORDER BY 1",
       SqlLiteral(name));
 }
 

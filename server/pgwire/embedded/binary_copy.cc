@@ -86,6 +86,10 @@ Result<std::optional<size_t>> BinaryCopyReader::RowBytes(std::string_view bytes,
 }
 
 Status BinaryCopyReader::Add(std::string_view bytes, const Take& take) {
+  if (held_.size() > kMostOfRow) {
+    return NoBinaryCopy(fmt::format("row {} is longer than {} bytes", rows_ + 1, kMostOfRow))
+        .SqlState("54000");
+  }
   held_ += bytes;
   size_t at = 0;
   Fields fields;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/pgwire/embedded/copy_format.h"
 
 // COPY's binary format: the frame around its rows and fields. Pure; not thread-safe.
 namespace sluice::server::pgwire {

@@ -1,5 +1,7 @@
 #include "server/pgwire/embedded/copy_format.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace sluice::server::pgwire {
@@ -68,6 +70,10 @@ std::string CopyLine(const CopyRow& row, const SessionStatement::CopyOptions& op
 }
 
 Status CopyReader::Add(std::string_view bytes, const Take& take) {
+  if (held_.size() > kMostOfRow) {
+    return BadCopy(fmt::format("line {} is longer than {} bytes", line_ + 1, kMostOfRow))
+        .SqlState("54000");
+  }
   held_ += bytes;
   size_t begin = 0;
   for (size_t at = seen_; at < held_.size(); ++at) {

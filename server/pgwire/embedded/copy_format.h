@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 // COPY's text and CSV formats. Pure; not thread-safe.
 namespace sluice::server::pgwire {
 
+// The longest row, in whatever format: more would be kept until its end comes.
+inline constexpr size_t kMostOfRow = size_t{64} << 20;
+
 using CopyRow = std::vector<std::optional<std::string>>;  // nullopt: NULL
 
 // A row as a line, with its line end.
@@ -22,7 +26,8 @@ class CopyReader {
  public:
   explicit CopyReader(const SessionStatement::CopyOptions& options) : options_(options) {}
 
-  // Calls `take` for each complete row, until it returns an error. 22P04: malformed.
+  // Calls `take` for each complete row, until it returns an error. 22P04: malformed. 54000: too
+  // long.
   using Take = std::function<Status(const CopyRow& row)>;
   Status Add(std::string_view bytes, const Take& take);
   // The last row may lack its line end.

@@ -11,6 +11,10 @@
 namespace sluice::server::pgwire {
 namespace {
 
+// What a session may keep: clients make names of their own up.
+constexpr size_t kMostSettings = 1'000;
+constexpr size_t kMostBytes = size_t{64} << 10;  // of a name and its value
+
 // In the order in which PostgreSQL 15 reports them.
 constexpr std::array<std::string_view, 13> kReported = {"application_name",
                                                         "client_encoding",
@@ -87,6 +91,13 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
   if (std::find(kConstant.begin(), kConstant.end(), name) != kConstant.end()) {
     return FailedPrecondition(fmt::format("parameter \"{}\" cannot be changed", name))
         .SqlState("55P02");
+  }
+  if (name.size() + value.size() > kMostBytes ||
+      (values_.size() >= kMostSettings && !values_.contains(key))) {
+    return Status(Code::kResourceExhausted,
+                  fmt::format("a session keeps at most {} settings of at most {} bytes",
+                              kMostSettings, kMostBytes))
+        .SqlState("54000");
   }
   if (name == "client_encoding") {
     if (!IsUtf8Encoding(value)) {

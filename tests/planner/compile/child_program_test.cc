@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/eventually.h"
+
 namespace sluice::planner {
 namespace {
 
@@ -136,6 +138,56 @@ TEST(ChildProgram, LeavesNothingRunning) {
     EXPECT_EQ(command.find(std::string("sleep\0", 6) + name), std::string::npos)
         << process.path() << " is left";
   }
+}
+
+// Neither is it to ask the kernel not to be told of its parent's death.
+TEST(ChildProgram, EndsWithItsTimeWhateverItAsksFor) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const std::string name = "1001." + std::to_string(getpid());
+  ProgramLimits limits;
+  limits.seconds = 5;
+  const auto end = RunChildProgram({"/usr/bin/python3", "-c",
+                                    "import ctypes, os, time\n"
+                                    "os.setsid()\n"
+                                    "ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)\n"  // PR_SET_PDEATHSIG
+                                    "os.fork()\n"
+                                    "print('begun', flush=True)\n"
+                                    "time.sleep(1000)\n",
+                                    name},
+                                   "", limits, {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->how, ProgramEnd::How::kOutOfTime);
+  EXPECT_THAT(end->printed, HasSubstr("begun"));
+  EXPECT_TRUE(Eventually([&name] {
+    for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream in(process.path() / "cmdline");
+      std::string command;
+      std::getline(in, command, '\n');
+      if (command.find(name) != std::string::npos) {
+        return false;
+      }
+    }
+    return true;
+  }));
+}
+
+TEST(ChildProgram, LocksNoFile) {
+  const auto end = RunChildProgram({"/usr/bin/python3", "-c",
+                                    "import fcntl, struct\n"
+                                    "file = open('/etc/passwd')\n"
+                                    "lock = struct.pack('hhqqi', 0, 0, 0, 0, 0)\n"
+                                    "for command in [6, 7, 37, 38]:\n"
+                                    "  try:\n"
+                                    "    fcntl.fcntl(file, command, lock)\n"
+                                    "    print('locked')\n"
+                                    "  except OSError as error:\n    print(error.errno)\n"
+                                    "try:\n  fcntl.flock(file, fcntl.LOCK_SH)\n"
+                                    "except OSError as error:\n  print(error.errno)\n"},
+                                   "", ProgramLimits(), {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->printed, "13\n13\n13\n13\n13\n");
 }
 
 TEST(ChildProgram, IsKilledWithWhatItHasStarted) {

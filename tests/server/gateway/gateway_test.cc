@@ -365,9 +365,9 @@ TEST_F(GatewayTest, TellsVersionAndJobs) {
   EXPECT_EQ(stub->GetJob(&missing, request, &job).error_code(), grpc::StatusCode::NOT_FOUND);
 }
 
-// Sends one message to a method known only by its path; returns the bytes of the answer.
+// Sends one message to a method known only by its path, and returns the bytes of the answer.
 std::string CallByPath(const std::string& address, const std::string& path,
-                       const std::string& message) {
+                       const std::string& message, grpc::Status* status) {
   grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
@@ -376,30 +376,29 @@ std::string CallByPath(const std::string& address, const std::string& path,
   const auto call = stub.PrepareUnaryCall(&context, path, request, &queue);
   call->StartCall();
   grpc::ByteBuffer response;
-  grpc::Status status;
-  call->Finish(&response, &status, nullptr);
+  call->Finish(&response, status, nullptr);
   void* tag = nullptr;
   bool ok = false;
   EXPECT_TRUE(queue.Next(&tag, &ok));
-  EXPECT_TRUE(status.ok()) << path << ": " << status.error_message();
   grpc::Slice slice;
   return response.DumpToSingleSlice(&slice).ok() ? std::string(slice.begin(), slice.end()) : "";
 }
 
 // gRPC's own health service, as used by kubelet and grpc_health_probe.
 TEST_F(GatewayTest, AnswersHealthChecks) {
-  EXPECT_EQ(CallByPath(gateway_->address(), "/grpc.health.v1.Health/Check", ""),
+  grpc::Status status;
+  EXPECT_EQ(CallByPath(gateway_->address(), "/grpc.health.v1.Health/Check", "", &status),
             std::string("\x08\x01"))
       << "status: SERVING";
+  EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// list_services, as used by grpcurl.
-TEST_F(GatewayTest, TellsItsServicesByReflection) {
-  const std::string answer = CallByPath(
-      gateway_->address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-      std::string("\x3a\x01*"));
-  EXPECT_NE(answer.find("sluice.v1.Gateway"), std::string::npos) << answer;
-  EXPECT_NE(answer.find("proto.SQLFlow"), std::string::npos) << answer;
+// It is gRPC's own, which holds a thread for each stranger who asks nothing.
+TEST_F(GatewayTest, OffersNoReflection) {
+  grpc::Status status;
+  CallByPath(gateway_->address(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+             "\x3a\x01*", &status);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
 }
 
 TEST(Gateway, TellsWhyItCannotStart) {

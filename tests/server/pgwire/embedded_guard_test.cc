@@ -153,6 +153,12 @@ TEST_F(EmbeddedGuardTest, NoChangesOfSluicesTables) {
            "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice.models; END",
            "ALTER TABLE t RENAME TO sluice.jobs",
            "ALTER TABLE t ADD COLUMN m TEXT REFERENCES [sluice_models]",
+           // A byte order mark is a blank.
+           "CREATE TRIGGER g AFTER INSERT ON t BEGIN DELETE FROM \xEF\xBB\xBFsluice_models; END",
+           "CREATE \xEF\xBB\xBFTRIGGER g AFTER INSERT ON t BEGIN DELETE FROM sluice_models; END",
+           "CREATE TABLE mine (m TEXT REFERENCES \xEF\xBB\xBFsluice_models)",
+           "\xEF\xBB\xBF"
+           "ALTER TABLE t RENAME TO \xEF\xBB\xBFsluice_jobs",
        }) {
     ExpectRefused(sql);
   }
@@ -166,6 +172,24 @@ TEST_F(EmbeddedGuardTest, NoChangesOfSluicesTables) {
                   " log; END"),
             "CommandComplete CREATE TRIGGER");
   EXPECT_EQ(First("INSERT INTO t VALUES (2)"), "CommandComplete INSERT 0 1");
+}
+
+// A few bytes must not become gigabytes.
+TEST_F(EmbeddedGuardTest, NoStatementTakesAllMemory) {
+  EXPECT_TRUE(First("SELECT $400000000").starts_with("ErrorResponse 42P02"));
+  EXPECT_TRUE(First("PREPARE p AS SELECT $400000000").starts_with("ErrorResponse 42P02"));
+  std::string series = "generate_series(1, 2)";
+  for (int i = 0; i < 20; ++i) {
+    series = "generate_series((SELECT min(g) FROM " + series + " AS g), 2)";
+  }
+  EXPECT_EQ(Ask(*server_, "SELECT count(*) FROM " + series + " AS g").at(1), "DataRow 2");
+  EXPECT_TRUE(
+      First("SET my.own = '" + std::string(100'000, 'x') + "'").starts_with("ErrorResponse 54000"));
+  for (int i = 0; i < 1'000; ++i) {
+    Ask(*server_, fmt::format("SET my.own{} = 1", i));
+  }
+  EXPECT_TRUE(First("SET my.other = 1").starts_with("ErrorResponse 54000"));
+  EXPECT_EQ(First("SET my.own1 = 2"), "CommandComplete SET");
 }
 
 // What is made of the schema is the session's to read only, and a table of its name does not stand

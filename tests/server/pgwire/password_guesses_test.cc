@@ -66,7 +66,7 @@ class PasswordGuesses : public ::testing::TestWithParam<const char*> {
       if (!answer.ok()) {
         return answer.status().ToString();
       }
-      client.Send(*answer);
+      client.Send(login.state() == State::kProving ? login.Prove().value() : *answer);
     }
     if (login.state() == State::kReady) {
       return "in";
