@@ -278,6 +278,11 @@ void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) 
     sqlite3_result_int(context, *matches ? 1 : 0);
     return;
   }
+  constexpr size_t kMostOfPattern = size_t{256} << 10;  // reading one takes thirty times its bytes
+  if (TextOf(arguments[0]).size() > kMostOfPattern) {
+    sqlite3_result_error(context, "regular expression is too long", -1);
+    return;
+  }
   auto* compiled = static_cast<re2::RE2*>(sqlite3_get_auxdata(context, 0));
   std::unique_ptr<re2::RE2> made;
   if (compiled == nullptr) {

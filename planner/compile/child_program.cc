@@ -124,7 +124,7 @@ void Limit(int resource, rlim_t value) {
 // may hold a password. What it leaves running, in whichever session, ends with it. False: some of
 // it is not allowed, and the program keeps what this user may do.
 bool IsolateProcess() {
-  constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS;
+  constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC;
   const bool alone =
       unshare(kWorld | CLONE_NEWPID) == 0 || unshare(CLONE_NEWUSER | kWorld | CLONE_NEWPID) == 0;
   if (!alone && unshare(kWorld) != 0 && unshare(CLONE_NEWUSER | kWorld) != 0) {

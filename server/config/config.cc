@@ -262,9 +262,15 @@ Result<Auth> AuthOf(const Config& config) {
   if (config.auth == "password" || has_users) {
     return Auth::kPassword;
   }
-  std::error_code ignored;
-  if (!config.password_file.empty() && std::filesystem::exists(config.password_file, ignored)) {
+  std::error_code error;
+  if (!config.password_file.empty() && std::filesystem::exists(config.password_file, error)) {
     return Auth::kScram;
+  }
+  if (error) {  // there may be users
+    return Status(Code::kPermissionDenied, fmt::format("cannot look for the password file {}: {}",
+                                                       config.password_file, error.message()))
+        .SqlState("28000")
+        .Hint("let the gateway's user read the folder, or say --auth trust");
   }
   if (!config.password_file.empty() && config.password_file != UsualPasswordFile()) {
     return NotFound(fmt::format("there is no password file {}", config.password_file))

@@ -84,7 +84,7 @@ ScramVerifier VerifierOf(const PasswordFile& file, std::string_view secret, std:
                                        ? Result<ScramVerifier>(NotFound("no such user"))
                                        : ParseScramVerifier(found->second);
   if (!verifier.ok()) {
-    log::Info("no password role={}", name);
+    log::Info("no password role={}", log::Field(name));
     // Of a file that another program has written: as its first user's.
     const Result<ScramVerifier> other = file.users.empty()
                                             ? Result<ScramVerifier>(NotFound("no user"))

@@ -8,6 +8,7 @@
 
 #include "base/letter_case.h"
 #include "models/registry/registry.h"
+#include "parser/quoting.h"
 #include "planner/column_function.h"
 #include "server/shell/completion_internal.h"
 #include "server/statements/settings.h"
@@ -249,7 +250,10 @@ class Completer {
 
   // Adds a name as it must be written in a statement.
   void AddName(const std::string& name) {
-    if (StartsInAnyCase(name, typed_)) {
+    // One with a line end would run the line.
+    const bool control =
+        std::any_of(name.begin(), name.end(), [](unsigned char c) { return std::iscntrl(c) != 0; });
+    if (!control && StartsInAnyCase(name, typed_)) {
       completion_.candidates.push_back(Written(name, quoted_));
     }
   }
@@ -261,7 +265,7 @@ class Completer {
                          return c == '_' || std::isdigit(c) != 0 || std::islower(c) != 0 ||
                                 (!names_().folds && std::isupper(c) != 0);
                        });
-    return plain && !quoted ? name : '"' + name + '"';
+    return plain && !quoted ? name : parser::QuoteName(name);
   }
 
   void Tables() {

@@ -220,7 +220,7 @@ TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
         }
         return true;
       },
-      10));
+      std::chrono::seconds(10)));
 }
 
 // The smallest memory that the planner accepts: default thread stacks alone would exceed it.

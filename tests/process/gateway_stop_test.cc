@@ -48,7 +48,7 @@ class GatewayStop : public ClusterJobs {
     ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") + Count(2, "epoch_done") > 0; }));
     BackgroundProcess third(Client(address, endless + " TO TRAIN LinearClassifier LABEL y INTO o"));
     BackgroundProcess fourth(Client(address, endless + " TO EVALUATE m"));
-    ASSERT_TRUE(Eventually(plans, 60));
+    ASSERT_TRUE(Eventually(plans));
     std::vector<int> processes;
     const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
     for (const catalog::Job& job : running) {

@@ -169,7 +169,8 @@ class NewSnapshot : public LostDatabase, public ::testing::WithParamInterface<co
     const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
     const std::jthread fault([&](const std::stop_token& stop) {
       if (in_process_) {  // which has all rows in its memory after the first epoch
-        Eventually([&] { return stop.stop_requested() || catalog_->jobs().Find(2).ok(); });
+        EXPECT_TRUE(
+            Eventually([&] { return stop.stop_requested() || catalog_->jobs().Find(2).ok(); }));
         proxy.FreezeAReader(kSomeRows);
         EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || proxy.has_frozen_reader(); }));
       } else {
@@ -386,7 +387,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
                });
       };
       // While those that are connected read, the others try in vain.
-      Eventually([&] { return stop.stop_requested() || has("workers_granted"); });
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || has("workers_granted"); }));
       EXPECT_TRUE(source_->Execute("SELECT setval('pace', 1)", nullptr, {}).ok());
       told = Eventually([&] { return stop.stop_requested() || has("too many connections"); });
       EXPECT_TRUE(source_->Execute("SELECT setval('pace', 0)", nullptr, {}).ok());

@@ -72,10 +72,10 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
             " SELECT count(*) FROM u");
         killed += kubelet_->Kill(masters.back()) ? 1 : 0;
         // Its Event is written a little later.
-        Eventually([&] {
+        EXPECT_TRUE(Eventually([&] {
           return stop.stop_requested() ||
                  (Count(2, "master_took_over") >= killed && Reasons()["TookOver"] >= killed);
-        });
+        }));
       }
     });
     status = Train("m", attributes, sink);
@@ -355,7 +355,7 @@ TEST_F(Pods, ASearchOutlivesItsMaster) {
   {
     const std::jthread killer([&](const std::stop_token& stop) {
       // In the second training, when its workers keep the job's snapshot.
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 5; });
+      EXPECT_TRUE(Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 5; }));
       const std::vector<std::string> masters = kubelet_->Running("master");
       killed = !masters.empty() && kubelet_->Kill(masters.back());
     });

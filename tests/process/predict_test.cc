@@ -52,7 +52,7 @@ TEST_F(KilledPrediction, E8_EveryRowIsThereOnceOrTheTableIsNot) {
   for (int attempt = 0; attempt < 6; ++attempt) {
     const pid_t gateway = Start(kPredict);
     // Rows are being written to a table with another name.
-    Eventually([&] { return Tables("LIKE 'sluice_new_%' OR name = 'scored'") > 0; });
+    EXPECT_TRUE(Eventually([&] { return Tables("LIKE 'sluice_new_%' OR name = 'scored'") > 0; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
     kill(gateway, SIGKILL);
     waitpid(gateway, nullptr, 0);
