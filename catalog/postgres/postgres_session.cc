@@ -218,7 +218,9 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
         const PostgresResult values,
         session.Ask("SELECT n, v FROM (SELECT n, pg_catalog.current_setting(n, true) AS v"
                     " FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ',')) AS u(n)) AS s"
-                    " WHERE v IS NOT NULL",
+                    " WHERE v IS NOT NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_settings AS p"
+                    " WHERE p.name OPERATOR(pg_catalog.=) pg_catalog.lower(s.n)"
+                    " AND p.context OPERATOR(pg_catalog.<>) 'user')",
                     {list}));
     for (int row = 0; row < PQntuples(values.get()); ++row) {
       captured.settings.emplace_back(PostgresText(values.get(), row, 0),

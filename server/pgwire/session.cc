@@ -355,8 +355,7 @@ void WireSession::Close() {
     return;
   }
   // Somebody who hangs up before a wrong password is answered has guessed, too.
-  const bool guessed = state_ == State::kConnecting && embedded_ == nullptr &&
-                       house_.client_login == ClientLogin::kPassword;
+  const bool guessed = std::exchange(password_under_way_, false);
   state_ = State::kClosed;
   house_.before_login.Remove(before_login_);
   if (guessed) {

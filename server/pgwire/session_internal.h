@@ -172,7 +172,8 @@ class WireSession final : public Conversation::Host,
   SessionHouse& house_;
   const bool local_;
   State state_ = State::kStartup;
-  uint64_t before_login_ = 0;  // ClientsBeforeLogin
+  uint64_t before_login_ = 0;        // ClientsBeforeLogin
+  bool password_under_way_ = false;  // the server has it, and has not answered
   Channel client_;
   std::unique_ptr<ByteLink> server_;
   EmbeddedLink* embedded_ = nullptr;  // server_, if it is embedded

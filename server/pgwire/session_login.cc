@@ -298,6 +298,7 @@ void WireSession::Connect() {
     OpenEmbedded();
     return;
   }
+  password_under_way_ = house_.client_login == ClientLogin::kPassword;
   // The server may answer a wrong password late, so that guessing takes longer.
   SetDeadline(kLoginPatience);
   backend_ = std::make_shared<BackendConnection>(house_.context, house_.upstream, house_.client_tls,
@@ -312,6 +313,7 @@ void WireSession::Connect() {
 }
 
 void WireSession::Connected(BackendConnection::Outcome outcome) {
+  password_under_way_ = false;
   if (!outcome.status.ok()) {
     house_.throttle.Undecided(login_.address, login_.user);
     Refuse(ToldToStranger(RecordLogin(outcome.status)));

@@ -178,10 +178,16 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
     RETURN_IF_ERROR(RecordLogin(login, named));
     return named;
   }
+  if (asks && login.desk_host.empty()) {  // before it shows whether the password is that of others
+    RETURN_IF_ERROR(Admit(login));
+  }
   const std::string digest = login.role.empty() ? "" : DigestOf(login);
   while (std::unique_ptr<Opened> idle = TakeIdle(digest)) {
     const Result<std::string> id = RoleId(login.role);
     if (id.ok() && *id == idle->role_id) {
+      if (asks) {
+        throttle_.Succeeded(login.address, login.role);
+      }
       return Lease(this, std::move(idle));
     }
   }
@@ -225,19 +231,22 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   ASSIGN_OR_RETURN(const std::shared_ptr<catalog::Catalog> own, CatalogOf(login.database, stop));
   opened->login = DigestOf(login);
   opened->catalog = own->For({login.role});
-  ASSIGN_OR_RETURN(opened->limited, opened->catalog->IsLimited());
+  // Once the role has logged in: nobody else is told whether there is one of that name.
+  const auto with_limits = [&opened]() -> Result<std::unique_ptr<Opened>> {
+    ASSIGN_OR_RETURN(opened->limited, opened->catalog->IsLimited());
+    return std::move(opened);
+  };
   if (auth_ == Auth::kTrust) {
     ASSIGN_OR_RETURN(opened->source,
                      catalog::OpenDataSource(catalog::WithRole(url, login.role), "", stop));
-    return opened;
+    return with_limits();
   }
   if (!login.desk_host.empty()) {
     ASSIGN_OR_RETURN(opened->source, catalog::OpenDataSourceAs(
                                          catalog::WithSocket(url, login.desk_host, login.desk_port),
                                          login.role, login.password, stop));
-    return opened;
+    return with_limits();
   }
-  RETURN_IF_ERROR(Admit(login));
   if (catalog::IsKeySecret(login.password)) {  // which no client has
     return RefuseLogin(login);
   }
@@ -253,7 +262,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   throttle_.Succeeded(login.address, login.role);
   RETURN_IF_ERROR(RecordLogin(login, OkStatus()));
   opened->source = std::move(source).value();
-  return opened;
+  return with_limits();
 }
 
 bool SourcePool::logs_in() const {
@@ -265,7 +274,6 @@ Status SourcePool::CheckUser(const Login& login) {
   if (auth_ == Auth::kTrust || login.proven) {
     return OkStatus();
   }
-  RETURN_IF_ERROR(Admit(login));
   const Result<bool> right = check_(login.role, login.password);
   if (!right.ok()) {  // details are not for clients that have not logged in
     throttle_.Undecided(login.address, login.role);

@@ -100,8 +100,8 @@ TEST_F(DeadHost, NobodyWaitsForAConnectionAfterItsStop) {
 // The server is only slow to accept connections: what read the rows reads on.
 TEST_F(DeadHost, AReaderOutlivesTheLateCancelOfAStreamThatWasLeft) {
   ASSERT_TRUE(direct_
-                  ->Execute("CREATE TABLE t AS SELECT i, repeat('long', 250) AS wide"
-                            " FROM generate_series(1, 50000) AS i",
+                  ->Execute("CREATE TABLE t AS SELECT i, repeat('long', 25) AS wide"
+                            " FROM generate_series(1, 2000) AS i",
                             nullptr, {})
                   .ok());
   const auto dataset = source_->OpenDataset("SELECT * FROM t", {.rows_per_shard = 100'000}).value();

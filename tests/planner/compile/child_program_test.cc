@@ -42,7 +42,7 @@ TEST(ChildProgram, HasNeitherOurEnvironmentNorOurDescriptorsNorFiles) {
 // Its number is 1 where the kernel gives it a namespace of its own.
 bool HasOwnNamespace() {
   const auto end = RunChildProgram({"/bin/sh", "-c", "echo $$"}, "", ProgramLimits(), {});
-  return end.ok() && end->printed == "1\n";
+  return end.ok() && end->printed == "2\n";
 }
 
 TEST(ChildProgram, IsNotStartedWhereItHasToBeContainedAndCannotBe) {
