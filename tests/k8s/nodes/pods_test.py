@@ -57,7 +57,7 @@ class PodsOnNodes(JobsOnNodes):
         self.assertEqual([node for _, node in job.pods("master")], [other])
         self.cluster.kubernetes("cut", other[-1])
         try:
-            job.happened("master_took_over")
+            job.happened("master_started", 2)
             pace(self.cluster, 0)
             job.ended()
         finally:
