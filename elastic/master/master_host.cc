@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -238,16 +239,16 @@ void MasterHost::Judge(const std::stop_token& done) {
   std::mutex mutex;
   std::condition_variable_any over;
   std::unique_lock<std::mutex> own(mutex);
+  const std::function<void()> judge = [this]() REQUIRES(mutex_) {
+    CheckJournal(clock_.Now());
+    master_.Tick(clock_.Now());
+    if (master_.outbox().has_actions()) {
+      to_do_.notify_one();
+    }
+  };
   while (!over.wait_for(own, done, kPollInterval, [&done] { return done.stop_requested(); })) {
     const MutexLock lock(mutex_);
-    const Status judged = Guarded("judging who lives", [this]() REQUIRES(mutex_) {  // with the lock
-      CheckJournal(clock_.Now());
-      master_.Tick(clock_.Now());
-      if (master_.outbox().has_actions()) {
-        to_do_.notify_one();
-      }
-      return Status();
-    });
+    const Status judged = Guarded("judging who lives", judge);
     if (!judged.ok()) {
       master_.Abort(judged);
     }

@@ -1,6 +1,7 @@
 #include "executor/processes/slot_arbiter.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/guarded.h"
@@ -112,6 +113,7 @@ void SlotArbiter::Changed() {
 }
 
 void SlotArbiter::Run(const std::stop_token& stop) {
+  const std::function<void()> decide = [this]() REQUIRES(mutex_) { Decide(); };
   MutexLock lock(mutex_);
   while (!stop.stop_requested()) {
     const auto due = [this]() REQUIRES(mutex_) { return dirty_; };
@@ -122,8 +124,7 @@ void SlotArbiter::Run(const std::stop_token& stop) {
     }
     dirty_ = false;
     // Logged by Guarded; the next change, or the next look, decides again.
-    [[maybe_unused]] const Status decided =
-        Guarded("granting workers", [this]() REQUIRES(mutex_) { Decide(); });
+    [[maybe_unused]] const Status decided = Guarded("granting workers", decide);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -149,12 +150,12 @@ void Strangers::Welcome(const std::string& peer) {
 }
 
 void Strangers::Watch(const std::stop_token& end) {
+  const std::function<void()> look = [this]() REQUIRES(mutex_) { Look(); };
   MutexLock lock(mutex_);
   while (!end.stop_requested()) {
     changed_.wait(lock.native(), end, [this]() REQUIRES(mutex_) { return !strangers_.empty(); });
     // Logged by the callee; the next round tries again.
-    [[maybe_unused]] const Status looked =
-        Guarded("looking after clients without a login", [this]() REQUIRES(mutex_) { Look(); });
+    [[maybe_unused]] const Status looked = Guarded("looking after clients without a login", look);
     changed_.wait_for(lock.native(), end, kStrangersInterval, [] { return false; });
   }
 }
