@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/lasting_threads.h"
 #include "parser/lexer.h"
 
 namespace sluice::parser {
@@ -37,7 +38,9 @@ std::optional<std::string> WithoutComments(std::string_view sql) {
 }  // namespace
 
 std::optional<std::vector<Span>> SplitByPostgres(std::string_view sql) {
-  PgQuerySplitResult split = pg_query_split_with_scanner(std::string(sql).c_str());
+  const std::string text(sql);
+  PgQuerySplitResult split{};
+  OnLastingThread([&] { split = pg_query_split_with_scanner(text.c_str()); });
   std::optional<std::vector<Span>> statements;
   if (split.error == nullptr) {
     statements.emplace();
@@ -61,7 +64,8 @@ bool PostgresParses(std::string_view statement) {
   if (!text) {
     return false;
   }
-  PgQuerySplitResult parsed = pg_query_split_with_parser(text->c_str());
+  PgQuerySplitResult parsed{};
+  OnLastingThread([&] { parsed = pg_query_split_with_parser(text->c_str()); });
   const bool parses = parsed.error == nullptr && parsed.n_stmts == 1;
   if (parsed.error != nullptr) {
     parsed.n_stmts = 0;  // counted, but never allocated

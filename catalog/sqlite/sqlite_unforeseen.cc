@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lasting_threads.h"
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_unforeseen_internal.h"
@@ -27,7 +28,9 @@ std::string MissingName(const Status& error, bool qualified) {
 // The verdict of PostgreSQL's own parser. (Printing its tree, as pg_query_parse does, takes stack
 // without a bound.)
 Status PostgresParses(std::string_view sql) {
-  PgQuerySplitResult parsed = pg_query_split_with_parser(std::string(sql).c_str());
+  const std::string text(sql);
+  PgQuerySplitResult parsed{};
+  OnLastingThread([&] { parsed = pg_query_split_with_parser(text.c_str()); });
   Status status;
   if (parsed.error != nullptr) {
     status = SyntaxError(parsed.error->message);

@@ -1,10 +1,12 @@
 #include "parser/splitter.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "parser/lexer.h"
@@ -52,6 +54,16 @@ TEST(SplitterTest, PostgresHasTheLastWordOnPlainSql) {
 }
 
 // libpg_query's scanner does not apply to these.
+// A process has 1,024 keys, and libgomp ends it where there is none.
+TEST(SplitterTest, ManyThreadsLeaveKeysToOthers) {
+  for (int i = 0; i < 1'100; ++i) {
+    std::jthread([] { EXPECT_TRUE(PostgresParses("SELECT 1")); });
+  }
+  pthread_key_t key{};
+  ASSERT_EQ(pthread_key_create(&key, nullptr), 0);
+  pthread_key_delete(key);
+}
+
 TEST(SplitterTest, KnowsWhatPostgresDoesNot) {
   EXPECT_EQ(Texts("SELECT `a;b` FROM t; SELECT 2"), (Strings{"SELECT `a;b` FROM t", "SELECT 2"}));
   EXPECT_EQ(Texts("SELECT [a;b] FROM [it's]; SELECT 2"),
