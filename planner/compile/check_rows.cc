@@ -215,11 +215,12 @@ Status CheckLoss(std::string_view compiled, const models::LabelPlan& label,
   for (size_t b = 0; b < model.losses.size(); ++b) {
     const auto& [labels, losses] = model.losses[b];
     const std::vector<double>& outputs = model.outputs[b].values;
+    // The program that has answered is the user's.
+    const size_t per_row = label.kind() == models::LabelPlan::VECTOR ? width : 1;
     if (outputs.size() != losses.size() * width || losses.empty() ||
-        labels.size() % losses.size() != 0) {
+        labels.size() != losses.size() * per_row) {
       return Internal("a compiled model has a loss for each row of the request");
     }
-    const size_t per_row = labels.size() / losses.size();
     for (size_t r = 0; r < losses.size(); ++r) {
       FeatureBatch row;
       row.rows = 1;
