@@ -74,9 +74,9 @@ COMPACT
   chmod +x "$work/compact"
 }
 
-# in_favour COMMAND...: in a session of its own that weighs ten others (autogroup), where the kernel knows sessions and
-# we may say it: a cluster beside the dozens of sessions of other tests otherwise takes half a minute to start a pod.
-in_favour() { setsid bash -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' bash "$@"; }
+# in_favour COMMAND... &: in a session of its own that weighs ten others (autogroup), where the kernel knows sessions and
+# we may say it. $! is the command itself. A cluster beside the dozens of sessions of other tests otherwise takes half a minute to start a pod.
+in_favour() { exec setsid bash -c '{ echo -10 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' bash "$@"; }
 # begin NAME COMMAND...: in the background, with $work/NAME.log and $work/NAME.pid.
 begin() {
   local name=$1
