@@ -21,11 +21,12 @@ class LastingThreads {
   void Run(const std::function<void()>& work) EXCLUDES(mutex_) {
     Call call{work};
     MutexLock lock(mutex_);
-    waiting_.push_back(&call);
-    if (idle_ < waiting_.size() && started_ < kThreads) {
+    // First, since it may throw: then nobody knows of the call.
+    if (idle_ <= waiting_.size() && started_ < kThreads) {
       std::thread([this] { Serve(); }).detach();
       ++started_;
     }
+    waiting_.push_back(&call);
     put_.notify_one();
     call.done.wait(lock.native(), [&call] { return call.is_done; });
     if (call.exception != nullptr) {

@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <string>
 
+#include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
+#include "tests/support/postgres_server.h"
 
 namespace sluice::catalog {
 namespace {
@@ -36,6 +38,32 @@ TEST(PostgresTypeNames, BuiltInTypesAreWhatTheServerSays) {
     }
   }
   EXPECT_GT(known, 15);
+}
+
+// One role's operator in a schema that all use is not called as another role, which would have its
+// rights used by a stranger's function.
+TEST(PostgresTypeNames, NoOperatorOfAUserIsCalled) {
+  const testing::PostgresTestDatabase database;
+  if (database.url().empty()) {
+    GTEST_SKIP() << "no PostgreSQL server";
+  }
+  const auto source = OpenDataSource(database.url()).value();
+  for (const char* sql :
+       {"CREATE TABLE called (by text)", "CREATE TABLE t (v varchar(10), n numeric(10, 2))",
+        "CREATE FUNCTION harm(oid, integer) RETURNS boolean LANGUAGE sql AS "
+        "'INSERT INTO called VALUES (current_user); SELECT true'",
+        "CREATE OPERATOR public.= (LEFTARG = oid, RIGHTARG = integer, FUNCTION = harm)"}) {
+    const auto made = source->Execute(sql, nullptr, {});
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+  }
+  ASSERT_TRUE(source->BeginStatement("", {}).ok());
+  const Result<Schema> schema = source->Describe("SELECT v, n FROM t");
+  ASSERT_TRUE(schema.ok()) << schema.status().ToString();
+  EXPECT_EQ(schema->columns[0].database_type, "character varying(10)");
+  EXPECT_EQ(schema->columns[1].database_type, "numeric(10,2)");
+  source->EndStatement();
+  const auto connection = PostgresConnection::Connect({database.url(), ""}).value();
+  EXPECT_EQ(connection->Query("SELECT count(*) FROM called", {}).value()[0][0], Value(int64_t{0}));
 }
 
 }  // namespace
