@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
@@ -56,12 +57,19 @@ TEST(PostgresTypeNames, NoOperatorOfAUserIsCalled) {
     const auto made = source->Execute(sql, nullptr, {});
     ASSERT_TRUE(made.ok()) << made.status().ToString();
   }
-  ASSERT_TRUE(source->BeginStatement("", {}).ok());
-  const Result<Schema> schema = source->Describe("SELECT v, n FROM t");
-  ASSERT_TRUE(schema.ok()) << schema.status().ToString();
-  EXPECT_EQ(schema->columns[0].database_type, "character varying(10)");
-  EXPECT_EQ(schema->columns[1].database_type, "numeric(10,2)");
-  source->EndStatement();
+  struct Names final : RowReceiver {
+    Status Header(const Schema& schema) override {
+      for (const ColumnInfo& column : schema.columns) {
+        types.push_back(column.database_type);
+      }
+      return OkStatus();
+    }
+    Status Rows(const RowBatch&) override { return OkStatus(); }
+    std::vector<std::string> types;
+  } names;
+  const auto read = source->Execute("SELECT v, n FROM t", &names, {});
+  ASSERT_TRUE(read.ok()) << read.status().ToString();
+  EXPECT_EQ(names.types, (std::vector<std::string>{"character varying(10)", "numeric(10,2)"}));
   const auto connection = PostgresConnection::Connect({database.url(), ""}).value();
   EXPECT_EQ(connection->Query("SELECT count(*) FROM called", {}).value()[0][0], Value(int64_t{0}));
 }
