@@ -55,50 +55,6 @@ constexpr std::string_view kCapture =
     " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_proc AS p"
     " WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()";
 
-// Names that the database's own policies, views and functions read or set. What its administrators
-// and this role made is searched whole. Of what others made only the first kilobytes are, so that
-// nobody makes everybody's statements slow; and nothing of other sessions, and of the schema in
-// which every role may create. 2077 and 3294 are the oids of current_setting, which never change.
-constexpr std::string_view kStandardBodies =
-    " UNION ALL SELECT p.proowner, pg_catalog.pg_get_function_sqlbody(p.oid)"
-    " FROM pg_catalog.pg_proc AS p WHERE p.prosqlbody IS NOT NULL";
-constexpr int kHasStandardBodies = 140'000;  // the server's version
-constexpr const char* kNamesInDatabase =
-    "WITH texts AS (SELECT p.proowner AS owner, p.prosrc AS text FROM pg_catalog.pg_proc AS p"
-    " JOIN pg_catalog.pg_language AS l ON l.oid OPERATOR(pg_catalog.=) p.prolang"
-    " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace"
-    " WHERE l.lanname OPERATOR(pg_catalog.<>) 'internal'"
-    " AND l.lanname OPERATOR(pg_catalog.<>) 'c'"
-    " AND n.nspname OPERATOR(pg_catalog.<>) 'sluice_stage'"
-    " AND NOT pg_catalog.pg_is_other_temp_schema(n.oid)"
-    "{}"
-    " UNION ALL SELECT c.relowner, e.text FROM pg_catalog.pg_policy AS y"
-    " JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) y.polrelid,"
-    " LATERAL (VALUES (pg_catalog.pg_get_expr(y.polqual, y.polrelid)),"
-    " (pg_catalog.pg_get_expr(y.polwithcheck, y.polrelid))) AS e(text)"
-    " UNION ALL SELECT c.relowner, pg_catalog.pg_get_viewdef(r.ev_class)"
-    " FROM pg_catalog.pg_rewrite AS r"
-    " JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.ev_class"
-    " WHERE c.relkind OPERATOR(pg_catalog.=) 'v' AND r.oid OPERATOR(pg_catalog.>=) 16384"
-    " AND c.relnamespace OPERATOR(pg_catalog.<>) ALL (SELECT n.oid FROM pg_catalog.pg_namespace AS "
-    "n"
-    " WHERE n.nspname OPERATOR(pg_catalog.=) 'sluice_stage' OR "
-    "pg_catalog.pg_is_other_temp_schema(n.oid))"
-    " AND r.ev_action::pg_catalog.text OPERATOR(pg_catalog.~) ':funcid (2077|3294) '),"
-    " bounded AS (SELECT t.text, r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user OR"
-    " r.oid OPERATOR(pg_catalog.=) d.datdba AS known, pg_catalog.sum(pg_catalog.octet_length("
-    "t.text)) OVER (PARTITION BY r.rolsuper OR r.rolname OPERATOR(pg_catalog.=) current_user OR"
-    " r.oid OPERATOR(pg_catalog.=) d.datdba ORDER BY pg_catalog.octet_length(t.text)"
-    " ROWS UNBOUNDED PRECEDING) AS bytes FROM texts AS t"
-    " JOIN pg_catalog.pg_roles AS r ON r.oid OPERATOR(pg_catalog.=) t.owner"
-    " JOIN pg_catalog.pg_database AS d"
-    " ON d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())"
-    " SELECT DISTINCT m[1] FROM bounded AS s, pg_catalog.regexp_matches(s.text, $1, 'gi') AS m"
-    " WHERE s.known OR s.bytes OPERATOR(pg_catalog.<=) 500000";
-// Quoted, or after SET.
-constexpr std::string_view kNamePattern =
-    R"((?:'|set\s+(?:session\s+)?)([a-z_][a-z_0-9$]*(?:\.[a-z_0-9$]+)+))";
-
 // Describes what was found in the temporary schema.
 constexpr std::string_view kTemporaryInView =
     "SELECT CASE WHEN d.refclassid OPERATOR(pg_catalog.=) "
@@ -198,15 +154,8 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
       captured.settings.emplace_back(name, std::move(value));
     }
   }
-  ASSIGN_OR_RETURN(const PostgresResult found,
-                   session.Ask(fmt::format(kNamesInDatabase,
-                                           PQserverVersion(session.handle()) >= kHasStandardBodies
-                                               ? kStandardBodies
-                                               : ""),
-                               {std::string(kNamePattern)}));
-  for (int row = 0; row < PQntuples(found.get()); ++row) {
-    wanted.emplace(PostgresText(found.get(), row, 0));
-  }
+  ASSIGN_OR_RETURN(std::set<std::string> in_database, SettingsNamedInDatabase(session));
+  wanted.merge(in_database);
   std::string list;
   for (const std::string& name : wanted) {
     if (IsDottedName(name)) {

@@ -39,6 +39,10 @@ class SettingNames {
 // a.b, a.b.c: two or more names with a dot between them.
 bool IsDottedName(std::string_view text);
 
+// The names of settings that policies, views and functions of the database read or set. Runs in
+// the session's transaction, reads the catalog only, and takes no lock on what others made.
+Result<std::set<std::string>> SettingsNamedInDatabase(PostgresConnection& session);
+
 struct CapturedSession {
   SessionSettings settings;
   std::chrono::milliseconds statement_timeout{0};  // in the session; 0: none

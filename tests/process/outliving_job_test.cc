@@ -258,13 +258,14 @@ class OutlivingJobsPostgres : public OutlivingJobs {
 };
 
 TEST_F(OutlivingJobsPostgres, AKilledGatewayCostsNoJob) {
+  constexpr int kLonger = 3 * kEpochs;  // the next gateway finds the job at work
   StartGateway();
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet(), kLonger)).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
   kill(gateway_->pid(), SIGKILL);
   StartGateway();
   EXPECT_TRUE(StillRuns(1));
-  ExpectWhole(1, "m");
+  ExpectWhole(1, "m", kLonger);
 }
 
 TEST_F(OutlivingJobsPostgres, ReadsAsTheSessionDoes) {

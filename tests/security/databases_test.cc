@@ -13,7 +13,7 @@ class Databases : public Doors {
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(Doors::SetUp());
     if (!IsSkipped()) {
-      ASSERT_EQ(Direct("CREATE DATABASE " + other_).exit_code, 0);
+      ASSERT_EQ(Direct("CREATE DATABASE " + other_ + " TEMPLATE template0").exit_code, 0);
     }
   }
   void TearDown() override {

@@ -137,7 +137,10 @@ PostgresTestDatabase::PostgresTestDatabase() {
   }
   std::random_device random;
   name_ = fmt::format("test_{}_{:08x}", getpid(), random());
-  if (ExecuteOn(server->url_prefix() + "postgres", "CREATE DATABASE " + name_)) {
+  // A copy of files takes a tenth of the time of one through the log; and while template1 is
+  // copied, nobody can connect to it.
+  if (ExecuteOn(server->url_prefix() + "postgres",
+                "CREATE DATABASE " + name_ + " TEMPLATE template0 STRATEGY file_copy")) {
     url_ = server->url_prefix() + name_;
   }
 }

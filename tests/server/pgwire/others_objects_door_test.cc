@@ -108,5 +108,34 @@ TEST_F(OthersObjects, HideNoSettingOfAPolicy) {
   EXPECT_THAT(heard, HasSubstr("|xgboost.gbtree|60|"));
 }
 
+// PostgreSQL stores bodies, policies and views of up to 4,000 calls within each other, but cannot
+// show them as SQL (54001). What is stored beside them is read all the same.
+TEST_F(OthersObjects, MayBeTooDeepToBeShown) {
+  Bob("SELECT format('CREATE %s ' || repeat('lower(', 4000) || quote_literal('a.b') ||"
+      " repeat(')', 4000), head) FROM unnest(ARRAY['FUNCTION bob.deep() RETURNS text RETURN',"
+      " 'VIEW bob.deeper AS SELECT current_setting(''a.c'', true) ||']) AS head \\gexec");
+  EXPECT_EQ(Direct("SELECT pg_get_function_sqlbody('bob.deep'::regproc)").exit_code, 1);
+  ASSERT_EQ(Direct("CREATE FUNCTION most() RETURNS float8 STABLE LEAKPROOF"
+                   " RETURN current_setting('app.tenant')::float8;"
+                   " CREATE VIEW least AS SELECT current_setting('app.least')::float8 AS x;"
+                   " GRANT SELECT ON least TO others_ann;"
+                   " ALTER TABLE points ENABLE ROW LEVEL SECURITY;"
+                   " CREATE POLICY own ON points USING (x <= most() AND x <= "
+                   "current_setting('app.other')::float8)")
+                .exit_code,
+            0);
+  const auto rows = [&](const std::string& settings) {
+    return Psql(settings +
+                    "SELECT * FROM points WHERE x > (SELECT l.x FROM least AS l) TO TRAIN "
+                    "xgboost.gbtree LABEL y INTO m",
+                "-At", "others_ann")
+        .output;
+  };
+  EXPECT_THAT(rows("SET app.tenant = '60'; SET app.least = '10'; SET app.other = '90';\n"),
+              HasSubstr("|xgboost.gbtree|50|"));
+  EXPECT_THAT(rows("SET app.tenant = '60'; SET app.least = '20'; SET app.other = '50';\n"),
+              HasSubstr("|xgboost.gbtree|30|"));
+}
+
 }  // namespace
 }  // namespace sluice
