@@ -33,6 +33,11 @@ std::string CollationOf(SqliteConnection& connection, sqlite3_stmt* statement, i
   return known == "nocase" || known == "rtrim" ? fmt::format(" COLLATE {}", known) : "";
 }
 
+// What CREATE TABLE AS declares a copy of dates, times, truth values and decimal numbers.
+bool IsOfACopy(const ColumnInfo& column) {
+  return LowerAscii(column.database_type) == "num";
+}
+
 }  // namespace
 
 Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select) {
@@ -53,9 +58,9 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
     column.name = name == nullptr ? "" : name;
     column.database_type = declared == nullptr ? "" : declared;
     column.declaration = column.database_type + CollationOf(connection, statement.get(), i);
-    if (const auto type = TypeOfDeclaration(column.database_type)) {
-      column.type = *type;
-    } else {
+    const std::optional<DataType> type = TypeOfDeclaration(column.database_type);
+    column.type = type.value_or(column.type);
+    if (!type.has_value() || IsOfACopy(column)) {
       open.push_back(i);
     }
   }
@@ -76,7 +81,10 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
     }
   }
   for (size_t i = 0; i < open.size(); ++i) {
-    schema.columns[static_cast<size_t>(open[i])].type = types[i].type();
+    ColumnInfo& column = schema.columns[static_cast<size_t>(open[i])];
+    if (!IsOfACopy(column) || (types[i].seen() && !types[i].numbers())) {
+      column.type = types[i].type();
+    }
   }
   return schema;
 }

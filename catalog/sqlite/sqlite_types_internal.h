@@ -27,6 +27,7 @@ class CellTypes {
  public:
   void Add(int storage_class);
   bool seen() const { return integers_ || reals_ || texts_ || blobs_; }
+  bool numbers() const { return seen() && !texts_ && !blobs_; }
   DataType type() const;
 
  private:
