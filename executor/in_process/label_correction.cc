@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "elastic/job/further_metrics.h"
 #include "models/metrics/metric.h"
@@ -27,6 +28,37 @@ bool LeastSquares(const models::ModelSpec& model) {
   return false;
 }
 
+// Where labels are on their curve, for a prediction on it.
+struct Line {
+  double from = 0, to = 0;  // the means of predictions and labels
+  double slope = 1;
+  double at(double prediction) const { return to + slope * (prediction - from); }
+};
+
+// By least squares.
+template <typename Weight>
+Line LineThrough(const models::LabelScale& scale, std::span<const double> predictions,
+                 std::span<const double> labels, const Weight& weight) {
+  Line line;
+  double sum = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    sum += weight(i);
+    line.from += weight(i) * scale.Transformed(predictions[i]);
+    line.to += weight(i) * scale.Transformed(labels[i]);
+  }
+  line.from /= sum;
+  line.to /= sum;
+  double products = 0, squares = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double away = scale.Transformed(predictions[i]) - line.from;
+    products += weight(i) * away * (scale.Transformed(labels[i]) - line.to);
+    squares += weight(i) * away * away;
+  }
+  const double slope = products / squares;
+  line.slope = std::isfinite(slope) && slope > 0 ? slope : 1;
+  return line;
+}
+
 }  // namespace
 
 bool WantsCorrection(const plan::TrainPlan& plan) {
@@ -35,16 +67,31 @@ bool WantsCorrection(const plan::TrainPlan& plan) {
          plan.model().members_size() == 0 && LeastSquares(plan.model());
 }
 
-double FindCorrection(std::span<const double> predictions, std::span<const double> labels,
-                      std::span<const float> weights) {
+double FindCorrection(const models::LabelPlan& label, std::span<const double> predictions,
+                      std::span<const double> labels, std::span<const float> weights) {
   if (predictions.size() != labels.size() || labels.size() < kMinJudgedRows) {
     return 1;
   }
+  const models::LabelScale scale{.curve = label.curve() == models::LabelPlan::ROOT
+                                              ? models::LabelCurve::kRoot
+                                              : models::LabelCurve::kLogarithm};
+  const auto weight = [&](size_t i) {
+    return weights.empty() ? 1.0 : static_cast<double>(weights[i]);
+  };
+  const Line level = LineThrough(scale, predictions, labels, weight);
+  // How far labels are from the line; what is on a higher level spreads more, too.
+  const auto off = [&](size_t i) {
+    const double bent = scale.Transformed(predictions[i]);
+    return (scale.Transformed(labels[i]) - level.at(bent)) / std::max(1.0, level.slope);
+  };
   double products = 0, squares = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
-    const double weight = weights.empty() ? 1 : static_cast<double>(weights[i]);
-    products += weight * predictions[i] * labels[i];
-    squares += weight * predictions[i] * predictions[i];
+    const size_t before = i == 0 ? 1 : i - 1;
+    const double both = std::sqrt(weight(i) * weight(before));
+    const double spread = (off(i) - off(before)) / std::numbers::sqrt2;
+    const double mean = scale.Restored(scale.Transformed(predictions[i]) + spread);
+    products += both * predictions[i] * mean;
+    squares += both * predictions[i] * predictions[i];
   }
   const double factor = products / squares;
   return std::isfinite(factor) ? std::clamp(factor, 1 / kMaxFactor, kMaxFactor) : 1;
@@ -55,7 +102,8 @@ void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
   if (rows.rows() == 0) {
     return;  // there are no metrics either
   }
-  const double factor = FindCorrection(rows.scores, rows.labels, rows.weights);
+  const double factor =
+      FindCorrection(plan->model().features().label(), rows.scores, rows.labels, rows.weights);
   plan->mutable_model()->mutable_features()->mutable_label()->set_correction(factor);
   for (double& score : rows.scores) {
     score *= factor;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/in_process/calibrate.h"
+#include "models/features/label_scale.h"
 
 namespace sluice::executor {
 
@@ -13,9 +14,15 @@ namespace sluice::executor {
 // they then approximate the median of the labels, below the mean that minimises squared errors.
 bool WantsCorrection(const plan::TrainPlan& plan);
 
-// The factor for the predictions that minimises squared errors; 1 if there are too few rows.
-double FindCorrection(std::span<const double> predictions, std::span<const double> labels,
-                      std::span<const float> weights);
+// The factor for the predictions, which approximate medians, with which they approximate means; 1
+// if there are too few rows. It follows from how the labels spread around the predictions on the
+// label's curve, and not from how far they are off together: rows of a later time may be on another
+// level, which says nothing of the rows before. So each row is compared with the one before it,
+// which was judged in the table's order. Sources: N. Duan, Smearing estimate: a nonparametric
+// retransformation method, 1983; J. von Neumann and others, The mean square successive difference,
+// 1941.
+double FindCorrection(const models::LabelPlan& label, std::span<const double> predictions,
+                      std::span<const double> labels, std::span<const float> weights);
 
 // Stores the factor in the plan's label, and replaces the metrics by those of the corrected
 // predictions. `rows`: in the label's own scale, as the model scores them without a correction.
