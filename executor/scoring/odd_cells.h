@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "models/features/feature_transform.h"
@@ -11,7 +12,8 @@ namespace sluice::executor {
 
 class ResultSink;
 
-// The cells of a statement's rows that were read as missing values (models::OddCells). Thread-safe.
+// The cells of a statement's rows that were unlike those of the training: read as missing values,
+// or of categories that the model does not know. Thread-safe.
 class OddCellCount {
  public:
   void Add(const models::FeatureBatch& batch) EXCLUDES(mutex_);
@@ -23,8 +25,13 @@ class OddCellCount {
     size_t cells = 0;
     std::string first;
   };
+  using Columns = std::map<std::string, Seen>;
+  static void Count(const std::vector<models::OddCells>& cells, Columns* columns);
+
   mutable Mutex mutex_;
-  std::map<std::string, Seen> columns_ GUARDED_BY(mutex_);
+  size_t rows_ GUARDED_BY(mutex_) = 0;
+  Columns missing_ GUARDED_BY(mutex_);
+  Columns unknown_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::executor

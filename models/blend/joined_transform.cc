@@ -30,6 +30,8 @@ Status JoinedTransform::Apply(const RowBatch& batch, bool with_label, FeatureBat
   out->dense_width = dense_width_;
   out->dense.resize(batch.rows * dense_width_);
   out->slots.resize(slots_.size());
+  out->odd.clear();
+  out->unknown.clear();
   for (size_t i = 0; i < members_.size(); ++i) {
     RETURN_IF_ERROR(members_[i]->Apply(batch, with_label, &one));
     for (size_t r = 0; r < batch.rows; ++r) {
@@ -38,6 +40,12 @@ Status JoinedTransform::Apply(const RowBatch& batch, bool with_label, FeatureBat
     }
     for (size_t s = 0; s < one.slots.size(); ++s) {
       std::swap(out->slots[slot_begin_[i] + s], one.slots[s]);
+    }
+    for (OddCells& odd : one.odd) {
+      AddOdd(std::move(odd), &out->odd);
+    }
+    for (OddCells& unknown : one.unknown) {
+      AddOdd(std::move(unknown), &out->unknown);
     }
     if (i == 0) {
       std::swap(out->labels, one.labels);

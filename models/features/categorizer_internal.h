@@ -26,6 +26,8 @@ class CellCategorizer {
   static Result<CellCategorizer> Make(const Categorizer& spec, const InputColumn& column);
 
   uint32_t buckets() const { return buckets_; }
+  // Of values that have none of their own; kNoId: there is none.
+  uint32_t unknown_id() const { return oov_id_; }
   // One id per row, from the whole cell; no id if NULL or an unseen value has no bucket.
   Status Apply(const RowBatch::Column& column, size_t rows, IdSlot* slot) const;
   // The ids of all elements of a text cell that holds a tensor; `weighted`: with their weights.

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/value.h"
 #include "models/features/category_feature_internal.h"
 #include "models/model.pb.h"
 
@@ -103,6 +104,22 @@ Status CategoryFeature::Apply(const RowBatch& batch, IdSlot* slot,
     RETURN_IF_ERROR(ApplyMember(members_[i], batch, &(*scratch)[i]));
   }
   return Cross(batch.rows, *scratch, slot);
+}
+
+OddCells CategoryFeature::Unknown(const RowBatch& batch, const IdSlot& slot) const {
+  OddCells unknown;
+  const uint32_t id = members_.front().categorizer.unknown_id();
+  if (words_ || cross_ || members_.front().tensor || id == kNoId) {
+    return unknown;
+  }
+  unknown.cells = static_cast<size_t>(std::count(slot.ids.begin(), slot.ids.end(), id));
+  for (size_t row = 0; unknown.cells > 0 && unknown.first.empty() && row < batch.rows; ++row) {
+    if (slot.Begin(row) < slot.End(row) && slot.ids[slot.Begin(row)] == id) {
+      const RowBatch::Column& column = batch.columns[input()];
+      unknown.first = FormatValue(column.ValueAt(row), column.type);
+    }
+  }
+  return unknown;
 }
 
 Status CategoryFeature::Cross(size_t rows, const std::vector<IdSlot>& ids, IdSlot* slot) const {

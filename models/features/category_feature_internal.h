@@ -25,6 +25,11 @@ class CategoryFeature {
   size_t members() const { return members_.size(); }
   // `scratch` has members() slots when the feature is a cross.
   Status Apply(const RowBatch& batch, IdSlot* slot, std::vector<IdSlot>* scratch) const;
+  // The first column of the feature.
+  size_t input() const { return members_.front().input; }
+  // Of the ids that Apply has made of a column with one value per row, those of values that have no
+  // id of their own. `column` stays empty.
+  OddCells Unknown(const RowBatch& batch, const IdSlot& slot) const;
 
  private:
   struct Member {

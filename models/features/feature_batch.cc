@@ -54,6 +54,13 @@ size_t BytesOf(const std::vector<T>& values) {
 
 }  // namespace
 
+void AddOdd(OddCells odd, std::vector<OddCells>* all) {
+  const auto same = [&odd](const OddCells& each) { return each.column == odd.column; };
+  if (std::none_of(all->begin(), all->end(), same)) {
+    all->push_back(std::move(odd));
+  }
+}
+
 FeatureBatch FeatureBatch::Slice(size_t begin, size_t end) const {
   FeatureBatch part;
   part.rows = end - begin;
@@ -122,6 +129,7 @@ void FeatureBatch::Clear() {
     slot.weights.clear();
   }
   odd.clear();
+  unknown.clear();
   labels.clear();
   label_numbers.clear();
   weights.clear();

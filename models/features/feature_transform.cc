@@ -192,20 +192,13 @@ Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) con
   return OkStatus();
 }
 
-// Several features may read one column.
-void AddOdd(OddCells odd, std::vector<OddCells>* all) {
-  const auto same = [&odd](const OddCells& each) { return each.column == odd.column; };
-  if (std::none_of(all->begin(), all->end(), same)) {
-    all->push_back(std::move(odd));
-  }
-}
-
 Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const {
   CheckColumns(batch, with_label);
   out->rows = batch.rows;
   out->dense_width = dense_width_;
   out->dense.resize(batch.rows * dense_width_);
   out->odd.clear();
+  out->unknown.clear();
   for (size_t i = 0; i < dense_.size(); ++i) {
     OddCells odd;
     RETURN_IF_ERROR(dense_[i].Apply(batch.columns[dense_[i].input()], batch.rows, with_label,
@@ -222,6 +215,11 @@ Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch
   }
   for (size_t i = 0; i < categories_.size(); ++i) {
     RETURN_IF_ERROR(categories_[i].Apply(batch, &out->slots[i], &out->scratch));
+    OddCells unknown = categories_[i].Unknown(batch, out->slots[i]);
+    if (unknown.cells > 0) {
+      unknown.column = inputs_[categories_[i].input()];
+      AddOdd(std::move(unknown), &out->unknown);
+    }
   }
   out->offsets.clear();
   if (!exposure_column_.empty()) {

@@ -23,13 +23,15 @@ struct IdSlot {
   size_t End(size_t row) const { return ends.empty() ? row + 1 : ends[row]; }
 };
 
-// Cells of one column that are read as missing values, because they are unlike those of the
-// training.
+// Cells of one column that are unlike those of the training.
 struct OddCells {
   std::string column;
   size_t cells = 0;
   std::string first;  // the text of one of them
 };
+
+// Several features, and members of a blend, may read one column: the first of them counts.
+void AddOdd(OddCells odd, std::vector<OddCells>* all);
 
 // Rows as models receive them: plain numbers, the same for training and prediction.
 struct FeatureBatch {
@@ -46,7 +48,10 @@ struct FeatureBatch {
   std::vector<float> weights;   // empty: every row weighs 1
   std::vector<int64_t> groups;  // ranking: query id per row; empty otherwise
   std::vector<float> offsets;   // of an exposure: log(exposure / unit) per row; empty otherwise
-  std::vector<OddCells> odd;    // at most one for a column; not kept by Slice and Append
+  // Cells that are read as missing values, and values of categories that the model does not know:
+  // at most one of each for a column; not kept by Slice and Append.
+  std::vector<OddCells> odd;
+  std::vector<OddCells> unknown;
   std::vector<IdSlot> scratch;  // of FeatureTransform::Apply, kept for reuse
 
   // Rows [begin, end) as a separate batch.

@@ -207,5 +207,39 @@ TEST(Blend, MembersReadOneListOfInputsAndSeeTheirOwn) {
   EXPECT_EQ(part.dense, (std::vector<float>{20, 10, 21, 11}));
 }
 
+// Each member reads the same cells.
+TEST(JoinedTransform, CountsUnknownValuesOnce) {
+  FeaturePlan plan;
+  InputColumn* town = plan.add_inputs();
+  town->set_name("town");
+  town->set_type(static_cast<uint32_t>(DataType::kText));
+  Feature* feature = plan.add_features();
+  feature->set_name("town");
+  feature->set_kind(Feature::CATEGORY);
+  feature->add_inputs(0);
+  feature->mutable_categorizer()->set_kind(Categorizer::VOCABULARY);
+  feature->mutable_categorizer()->add_vocabulary("Rome");
+  feature->mutable_categorizer()->set_oov_bucket(1);
+  feature->mutable_categorizer()->set_null_bucket(2);
+  feature->mutable_categorizer()->set_buckets(3);
+  const auto trees = FeatureTransform::Make(plan, FeatureTransform::Target::kTrees);
+  const auto network = FeatureTransform::Make(plan, FeatureTransform::Target::kNetwork);
+  ASSERT_TRUE(trees.ok() && network.ok()) << trees.status().ToString();
+  const JoinedTransform joined({trees->get(), network->get()});
+  RowBatch rows;
+  rows.Reset(Schema{{{"town", DataType::kText, ""}}}, 4);
+  rows.rows = 4;
+  rows.columns[0].null = {0, 1, 0, 0};
+  rows.columns[0].texts = {"Rome", "", "Lima", "Oslo"};
+  FeatureBatch batch;
+  for (int again = 0; again < 2; ++again) {
+    ASSERT_TRUE(joined.Apply(rows, false, &batch).ok());
+    ASSERT_EQ(batch.unknown.size(), 1U);
+    EXPECT_EQ(batch.unknown[0].column, "town");
+    EXPECT_EQ(batch.unknown[0].cells, 2U);
+    EXPECT_EQ(batch.unknown[0].first, "Lima");
+  }
+}
+
 }  // namespace
 }  // namespace sluice::models
