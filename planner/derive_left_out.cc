@@ -110,8 +110,10 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
   if (AllAre(cells, IsObject)) {
     return {"JSON: select its parts, each a column of its own", false};
   }
-  if (AllAre(cells, IsListOfNumbers) && !AllAre(cells, IsUuid)) {
-    return {"a list in brackets: select its numbers, or write them as '1,2,3'", false};
+  const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
+  if (plain && AllAre(cells, IsListOfNumbers) && !AllAre(cells, IsUuid)) {
+    return {"lists of numbers, not all of one length: select their parts, each a column of its own",
+            false};
   }
   if (many && distinct >= kMostlyDifferent * rows) {
     if (AllAre(cells, IsUuid)) {
@@ -127,7 +129,6 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
   if (!column.unit.empty()) {
     return {};
   }
-  const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
   if (plain && rows >= static_cast<double>(kMinIdentifierRows) &&
       distinct >= kUniqueValues * rows &&
       (AllAre(cells, IsCode) ||

@@ -12,7 +12,7 @@ namespace sluice::planner {
 std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter) {
   const std::string_view separator = delimiter.empty() ? std::string_view(" ") : delimiter;
   std::vector<double> numbers;
-  std::string_view rest = cell;
+  std::string_view rest = models::WithoutBrackets(cell);
   while (!rest.empty()) {
     const size_t end = rest.find(separator);
     const std::optional<double> number = models::ParseNumber(rest.substr(0, end));

@@ -82,7 +82,9 @@ void NoteIndex(std::string_view text, CellFormat* format) {
   format->max_index = std::max(format->max_index, *index);
 }
 
-bool ReadCsv(std::string_view cell, CellFormat* format) {
+bool ReadCsv(std::string_view text, CellFormat* format) {
+  std::string_view cell = WithoutBrackets(text);
+  const size_t fewest = cell.size() < text.size() ? 1 : 2;  // "{5}" lists one number, "5" is one
   format->kind = CellKind::kCsv;
   format->indices = true;
   while (!cell.empty()) {
@@ -94,7 +96,7 @@ bool ReadCsv(std::string_view cell, CellFormat* format) {
     ++format->elements;
     cell = TrimBlanks(cell);  // so that "1,2, " ends at its last comma
   }
-  return format->elements >= 2;
+  return format->elements >= fewest;
 }
 
 bool ReadKeyValue(std::string_view cell, char delimiter, CellFormat* format) {
@@ -139,6 +141,13 @@ std::string_view TrimBlanks(std::string_view text) {
     text.remove_suffix(1);
   }
   return text;
+}
+
+std::string_view WithoutBrackets(std::string_view text) {
+  text = TrimBlanks(text);
+  const bool bracketed = text.size() >= 2 && ((text.front() == '[' && text.back() == ']') ||
+                                              (text.front() == '{' && text.back() == '}'));
+  return bracketed ? TrimBlanks(text.substr(1, text.size() - 2)) : text;
 }
 
 std::string QuotedCell(std::string_view cell) {

@@ -17,6 +17,8 @@ std::optional<int64_t> ParseInteger(std::string_view text);
 // zone (Z, +02, -05:30); micros since 1970-01-01 UTC.
 std::optional<int64_t> ParseTimestamp(std::string_view text);
 std::string_view TrimBlanks(std::string_view text);
+// The elements of "[1, 2]" (JSON) and "{1,2}" (an array of PostgreSQL's); other texts as they are.
+std::string_view WithoutBrackets(std::string_view text);
 // A cell in quotes, for a message; only the beginning of a long one.
 std::string QuotedCell(std::string_view cell);
 // What people and programs write for "no value" in a column of numbers or times: "N/A", "null",
@@ -48,7 +50,7 @@ enum class CellKind {
   kPlain,   // any other text
   kNumber,  // "100", "1e5"
   kTimestamp,
-  kCsv,       // "1,2,3": at least two numbers
+  kCsv,       // "1,2,3": at least two numbers, or any in brackets
   kKeyValue,  // "1:0.5 3:2" or "1:0.5,3:2": index:number pairs
 };
 

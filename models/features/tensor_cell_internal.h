@@ -29,7 +29,7 @@ struct CellLayout {
 class CellCursor {
  public:
   CellCursor(std::string_view cell, const CellLayout& layout)
-      : rest_(TrimBlanks(cell)), delimiter_(layout.delimiter) {}
+      : rest_(WithoutBrackets(cell)), delimiter_(layout.delimiter) {}
 
   // The next element without surrounding blanks; false at the end. One delimiter after the last
   // element is ignored; an empty element between two delimiters is returned as empty.

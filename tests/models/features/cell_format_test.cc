@@ -16,11 +16,12 @@ ColumnFormat Vote(std::initializer_list<std::string_view> cells) {
 }
 
 TEST(CellFormatTest, CsvNeedsTwoNumbers) {
-  for (const char* cell :
-       {"1,2", "1.2,-3,4", " 0.5 , .5 ", "1,2,", "1,2, ", "10,1,398,", "4.9e-05,1E5"}) {
+  for (const char* cell : {"1,2", "1.2,-3,4", " 0.5 , .5 ", "1,2,", "1,2, ", "10,1,398,",
+                           "4.9e-05,1E5", "[1,2]", "{1.5,-2}", " [ 1, 2 ] ", "[5]"}) {
     EXPECT_EQ(InferFormat(cell).kind, CellKind::kCsv) << cell;
   }
-  for (const char* cell : {"023,", ",123", "1,,2", "1e,2", "1;2", "[1,2]", "1,2,x", "1,2,,", ","}) {
+  for (const char* cell : {"023,", ",123", "1,,2", "1e,2", "1;2", "[1,2}", "[1,2", "[]", "{1,NULL}",
+                           "1,2,x", "1,2,,", ","}) {
     EXPECT_EQ(InferFormat(cell).kind, CellKind::kPlain) << cell;
   }
   for (const char* cell : {"100", "-100", "1.23", "1e5"}) {
