@@ -241,7 +241,11 @@ TEST_F(LoginThrottleTest, AddressesOfOneNetworkAreOne) {
   }
   EXPECT_EQ(Check("2001:db8:1:2:ffff::1", "ann"), "28000");
   EXPECT_EQ(Check("2001:db8:1:3::1", "ann"), "00000");
-  EXPECT_EQ(Check("::ffff:10.0.0.1", "ann"), "00000");
+  EXPECT_EQ(Check("10.0.0.1", "ann"), "00000");
+  for (const char* spelled : {"10.0.0.1", "::ffff:10.0.0.1", "10.0.0.1"}) {
+    EXPECT_TRUE(Fail(spelled, "bob"));
+  }
+  EXPECT_EQ(Check("::ffff:10.0.0.1", "bob"), "28000");
 }
 
 // An office behind one address, and a stranger in it.
