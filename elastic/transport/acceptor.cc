@@ -19,8 +19,10 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/client_address.h"
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/oldest_of_most.h"
 
 namespace sluice::elastic {
 namespace {
@@ -242,7 +244,7 @@ void Acceptor::AcceptFrom(const Socket& listener) {
           nanosleep(&kPause, nullptr);
           return;
         }
-        waiting_.pop_front();
+        GiveUpOne();
         continue;
       }
       if (errno == EAGAIN) {
@@ -255,10 +257,15 @@ void Acceptor::AcceptFrom(const Socket& listener) {
       continue;
     }
     if (waiting_.size() >= kMaxWaiting) {
-      waiting_.pop_front();
+      GiveUpOne();
     }
-    waiting_.push_back({std::move(connection), clock_.Now()});
+    std::string network = NetworkOf(AddressOfPeer(connection.descriptor()));
+    waiting_.push_back({std::move(connection), std::move(network), clock_.Now()});
   }
+}
+
+void Acceptor::GiveUpOne() {
+  waiting_.erase(OldestOfMost(waiting_, [](const Waiting& one) { return one.network; }));
 }
 
 // `readable`: connections that have sent something or were closed, in the order of waiting_.

@@ -16,9 +16,10 @@ namespace sluice::elastic {
 
 // Accepts the connections of a server, on a thread of its own, and hands each on when the other end
 // has sent something, so that a silent connection costs the server nothing. Only a limited number
-// of silent ones are kept, for a limited time; a new one replaces the oldest. With more connections
-// than the process has descriptors for, a new one waits a moment for one without a call to be
-// closed. At a local address only processes of this process's own user are admitted.
+// of silent ones are kept, for a limited time; a new one replaces the oldest of the address that
+// has the most. With more connections than the process has descriptors for, a new one waits a
+// moment for one without a call to be closed. At a local address only processes of this process's
+// own user are admitted.
 class Acceptor {
  public:
   // Called on the acceptor's thread; the callee owns the descriptor from then on and closes it.
@@ -44,6 +45,7 @@ class Acceptor {
   };
   struct Waiting {
     Socket socket;
+    std::string network;  // NetworkOf its address
     TimePoint since;
     bool spoke = false;  // and there was no room for it
   };
@@ -53,6 +55,7 @@ class Acceptor {
   Status ListenOn(const std::string& host, const std::string& port);
   void Run();
   void AcceptFrom(const Socket& listener);
+  void GiveUpOne();  // of those that wait
   void HandOnReadable(const std::vector<bool>& readable);
   bool HasRoom();
   void DropOverdue(TimePoint now);

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 
+#include "base/client_address.h"
 #include "base/guarded.h"
+#include "base/oldest_of_most.h"
 
 namespace sluice::elastic {
 namespace {
@@ -17,7 +20,10 @@ using ReaderClock = std::chrono::steady_clock;
 
 // For the whole of a reader's request and answer.
 constexpr auto kReaderWait = std::chrono::seconds(1);
-constexpr size_t kMaxReaders = 32;  // at a time; a new one replaces the oldest
+// At a time, in all and of one address: a new one replaces the oldest of it, or of the address that
+// has the most.
+constexpr size_t kMaxReaders = 32;
+constexpr ptrdiff_t kMaxOfAddress = 8;
 constexpr size_t kMaxRequestBytes = 8 << 10;
 constexpr int kReaderLookMs = 100;  // for those whose time is up
 
@@ -147,10 +153,14 @@ void MetricsPage::TakeThoseWhoCame(std::list<Reader>& readers) {
   static_cast<void>(eventfd_read(wake_.descriptor(), &woken));
   const MutexLock lock(mutex_);
   for (Socket& socket : came_) {
-    if (readers.size() == kMaxReaders) {
-      readers.pop_front();
+    std::string network = NetworkOf(AddressOfPeer(socket.descriptor()));
+    const auto same = [&network](const Reader& one) { return one.network == network; };
+    if (std::count_if(readers.begin(), readers.end(), same) == kMaxOfAddress) {
+      readers.erase(std::find_if(readers.begin(), readers.end(), same));
+    } else if (readers.size() == kMaxReaders) {
+      readers.erase(OldestOfMost(readers, [](const Reader& one) { return one.network; }));
     }
-    readers.push_back({std::move(socket), ReaderClock::now() + kReaderWait});
+    readers.push_back({std::move(socket), std::move(network), ReaderClock::now() + kReaderWait});
   }
   came_.clear();
 }

@@ -36,7 +36,8 @@ class MetricsText {
 
 // Serves three pages by HTTP/1.1: GET /metrics; GET /healthz, 200 as
 // long as this process answers; GET /readyz, 200 or 503. A reader that asks slowly, or reads
-// slowly, holds up no other. Thread-safe.
+// slowly, holds up no other, and many of one address those of other addresses no longer than a few.
+// Thread-safe.
 class MetricsPage {
  public:
   // Called for each reader.
@@ -53,6 +54,7 @@ class MetricsPage {
   explicit MetricsPage(Pages pages);
   struct Reader {
     Socket socket;
+    std::string network;  // NetworkOf its address
     std::chrono::steady_clock::time_point until;
     std::string request = {};
     std::string response = {};  // "": the request is not complete yet

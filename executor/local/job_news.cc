@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/guarded.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/process.h"
 #include "executor/jobs/lost_jobs.h"
@@ -90,7 +91,10 @@ class Speaker final : public JobPublisher {
   }
 
   Status Turn() {
-    std::vector<int> descriptors{waker_.descriptor(), listener_.descriptor()};
+    std::vector<int> descriptors{waker_.descriptor()};
+    if (listener_.open()) {
+      descriptors.push_back(listener_.descriptor());
+    }
     {
       const MutexLock lock(mutex_);
       for (const PacketSocket& guest : guests_) {
@@ -102,7 +106,7 @@ class Speaker final : public JobPublisher {
     }
     PollForReading(descriptors, std::nullopt);
     waker_.Clear();
-    PacketSocket fresh = listener_.Accept();
+    PacketSocket fresh = listener_.open() ? listener_.Accept() : PacketSocket();
     bool cancel = false;
     {
       const MutexLock lock(mutex_);
@@ -197,10 +201,16 @@ Result<std::unique_ptr<JobListener>> MakeListener(PacketSocket socket) {
 Result<std::unique_ptr<JobPublisher>> JobPublisher::Open(int launcher) {
   PacketSocket socket{Descriptor(launcher)};
   fcntl(launcher, F_SETFD, FD_CLOEXEC);  // the job's own processes do not inherit it
-  ASSIGN_OR_RETURN(PacketListener listener, PacketListener::Open(NameOf(ThisProcess())));
+  // Anybody on this machine may have taken the name, whom no listener takes for the job: those that
+  // wait for it read the catalog then, and it runs all the same.
+  Result<PacketListener> listener = PacketListener::Open(NameOf(ThisProcess()));
+  if (!listener.ok()) {
+    log::Warn("nobody can listen to this job: {}", listener.status().ToString());
+  }
   ASSIGN_OR_RETURN(PollWaker waker, PollWaker::Make());
-  return std::unique_ptr<JobPublisher>(
-      std::make_unique<Speaker>(std::move(socket), std::move(listener), std::move(waker)));
+  return std::unique_ptr<JobPublisher>(std::make_unique<Speaker>(
+      std::move(socket), listener.ok() ? *std::move(listener) : PacketListener(),
+      std::move(waker)));
 }
 
 Result<std::unique_ptr<JobListener>> ListenToJob(const catalog::JobRunner& runner) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/base64.h"
+#include "base/client_address.h"
 #include "catalog/source_url.h"
 #include "server/gateway/client_login_internal.h"
 
@@ -47,7 +48,7 @@ std::string AddressOf(const std::string& peer) {
       address.erase(at, bracket.size());
     }
   }
-  return address;
+  return PlainAddress(address);
 }
 
 std::string BasicAuthorization(const std::string& role, const std::string& password) {

@@ -18,6 +18,7 @@
 #include "base/client_address.h"
 #include "base/guarded.h"
 #include "base/log.h"
+#include "base/oldest_of_most.h"
 #include "server/gateway/client_login_internal.h"
 
 namespace sluice::server {
@@ -116,8 +117,9 @@ bool Strangers::Add(const elastic::Socket& connection) {
     return false;
   }
   if (strangers_.size() >= limits_.most) {
-    Disconnect(strangers_.front());
-    strangers_.pop_front();
+    const auto oldest = OldestOfMost(strangers_, [](const Stranger& one) { return one.network; });
+    Disconnect(*oldest);
+    strangers_.erase(oldest);
   }
   strangers_.push_back(std::move(stranger));
   changed_.notify_all();
@@ -188,8 +190,8 @@ void Strangers::Look() {
       return false;
     }
     Budget& of_address = BudgetOf(stranger.network);
+    of_all_.left -= std::clamp(of_address.left, 0.0, static_cast<double>(sent));
     of_address.left -= static_cast<double>(sent);
-    of_all_.left -= static_cast<double>(sent);
     const double seconds = SecondsBetween(stranger.since, clock_.Now());
     const double allowed =
         static_cast<double>(limits_.bytes) + seconds * static_cast<double>(limits_.bytes_a_second);

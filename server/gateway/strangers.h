@@ -19,7 +19,8 @@ namespace sluice::server {
 // streams that a client opens and resets (HTTP/2's rapid reset, CVE-2023-44487), each of which
 // costs kilobytes, so the bytes that a connection may send before a login are limited here, of each
 // connection, of each address (IPv6: network, NetworkOf) and of all together: who sends more is
-// disconnected. Thread-safe.
+// disconnected. What an address sends beyond its own share, before that is seen, is not taken from
+// all. Thread-safe.
 class Strangers {
  public:
   struct Limits {
@@ -34,7 +35,7 @@ class Strangers {
     uint64_t bytes_of_all = uint64_t{512} << 10;
     // Calls of one connection, none of which logs in.
     int calls = 32;
-    // Connections; a new one replaces the oldest.
+    // Connections; a new one replaces the oldest of the address that has the most.
     size_t most = 128;
   };
 

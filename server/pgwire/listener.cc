@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
+#include "base/client_address.h"
 #include "server/pgwire/ready_sockets_internal.h"
 
 namespace sluice::server::pgwire {
@@ -86,8 +88,8 @@ struct Listener::State : std::enable_shared_from_this<Listener::State> {
       tcp::endpoint address;
       address.resize(peer.size());
       std::memcpy(address.data(), peer.data(), peer.size());
-      client.local = address.address().is_loopback();
-      client.address = address.address().to_string(ignored);
+      client.address = PlainAddress(address.address().to_string(ignored));
+      client.local = boost::asio::ip::make_address(client.address, ignored).is_loopback();
     }
     client.descriptor = socket.release(ignored);
     accepted(std::move(client));

@@ -88,7 +88,8 @@ void WireSession::ReadClient() {
       break;
     }
     TakeFromClient({house_.buffer.data(), static_cast<size_t>(got)});
-    if (writing_server() || state_ == State::kConnecting || state_ == State::kVerifier) {
+    if (writing_server() || state_ == State::kConnecting || state_ == State::kVerifier ||
+        state_ == State::kTurn) {
       return;  // continues when the bytes have been passed on
     }
     if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
@@ -361,6 +362,8 @@ void WireSession::Close() {
   if (guessed) {
     CountFailure(Cancelled("the login ended before the server had answered the password"));
   }
+  house_.throttle.LeaveQueue(std::exchange(in_queue_, 0));
+  attempt_ = {};
   deadline_.cancel();
   watch_.cancel();
   if (backend_ != nullptr) {

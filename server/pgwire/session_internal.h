@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/work_queue.h"
 #include "server/pgwire/backend_connection_internal.h"
 #include "server/pgwire/channel_internal.h"
@@ -64,7 +63,6 @@ struct SessionHouse {
   catalog::SessionLink link = {};                  // where statements borrow it; without the secret
   TicketDesk* tickets = nullptr;                   // kScram with a server only
   EmbeddedDatabase* embedded = nullptr;            // instead of a server
-  SteadyClock clock = {};
 };
 
 // Gives a visitor whose token is a session's the session's back end; cancels what runs on one.
@@ -117,6 +115,7 @@ class WireSession final : public Conversation::Host,
     kVerifier,  // is being read
     kScramFirst,
     kScramFinal,
+    kTurn,  // waits for it, because of other logins
     kConnecting,
     kTalking,
     kClosed,
@@ -144,6 +143,7 @@ class WireSession final : public Conversation::Host,
   void RefuseInWords(const std::string& error);
   // Counts the session, and records its login. An error: it must not begin.
   Status Admitted(bool limited, int64_t backend);
+  void AwaitTurn();
   // The server's.
   void Connect();
   void Connected(BackendConnection::Outcome outcome);
@@ -172,7 +172,9 @@ class WireSession final : public Conversation::Host,
   SessionHouse& house_;
   const bool local_;
   State state_ = State::kStartup;
-  uint64_t before_login_ = 0;        // ClientsBeforeLogin
+  uint64_t before_login_ = 0;  // ClientsBeforeLogin
+  LoginThrottle::Attempt attempt_;
+  uint64_t in_queue_ = 0;            // of the throttle
   bool password_under_way_ = false;  // the server has it, and has not answered
   Channel client_;
   std::unique_ptr<ByteLink> server_;

@@ -120,13 +120,13 @@ bool WireSession::TakeStartup() {
     Refuse(RecordLogin(named));
     return false;
   }
-  const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
+  const Status early = house_.throttle.Check(login_.address, login_.user);
   if (!early.ok()) {
     Refuse(RecordLogin(early));
     return false;
   }
   if (house_.client_login == ClientLogin::kTrusted) {
-    Connect();
+    AwaitTurn();
     return false;
   }
   if (house_.client_login == ClientLogin::kScram) {
@@ -180,8 +180,30 @@ bool WireSession::TakePassword() {
   }
   login_.password = *password;
   secret_.password = *password;
-  Connect();
+  AwaitTurn();
   return false;
+}
+
+void WireSession::AwaitTurn() {
+  state_ = State::kTurn;
+  in_queue_ = house_.throttle.Admit(
+      login_.address, login_.user,
+      [weak = weak_from_this(), &context = house_.context](Result<LoginThrottle::Attempt> turn) {
+        auto mine = std::make_shared<Result<LoginThrottle::Attempt>>(std::move(turn));
+        ReadySockets::Post(context, [weak, mine = std::move(mine)] {
+          const auto self = weak.lock();
+          if (self == nullptr || self->state_ != State::kTurn) {
+            return;
+          }
+          self->in_queue_ = 0;
+          if (!mine->ok()) {
+            self->Refuse(self->RecordLogin(mine->status()));
+            return;
+          }
+          self->attempt_ = *std::move(*mine);
+          self->Connect();
+        });
+      });
 }
 
 void WireSession::AskForVerifier() {
@@ -224,6 +246,14 @@ bool WireSession::TakeScram() {
     return false;
   }
   const bool first = state_ == State::kScramFirst;
+  if (!first) {  // many clients may have come as far as this at once
+    auto turn = house_.throttle.AdmitAtOnce(login_.address, login_.user);
+    if (!turn.ok()) {
+      Refuse(RecordLogin(turn.status()));
+      return false;
+    }
+    attempt_ = *std::move(turn);
+  }
   Result<std::string> answer = first ? TakeScramFirst(*body) : scram_->Final(*body);
   if (!answer.ok() && answer.status().sqlstate() == "28P01") {
     answer = Status(Code::kPermissionDenied,
@@ -243,6 +273,7 @@ bool WireSession::TakeScram() {
     state_ = State::kScramFinal;
     return true;
   }
+  attempt_.PasswordIsRight();
   if (house_.embedded != nullptr) {  // there is no server to log in to
     scram_.reset();
     Connect();
@@ -276,7 +307,7 @@ Status WireSession::RecordLogin(const Status& outcome, int64_t backend) const {
 }
 
 Status WireSession::Admitted(bool limited, int64_t backend) {
-  house_.throttle.Succeeded(login_.address, login_.user);
+  attempt_.Succeeded();
   Result<RoleUse::Session> counted = house_.roles.BeginSession(limited ? login_.user : "");
   if (!counted.ok()) {
     return RecordLogin(counted.status());
@@ -288,8 +319,7 @@ Status WireSession::Admitted(bool limited, int64_t backend) {
 void WireSession::CountFailure(const Status& why) {
   // The client is refused whether or not that can be recorded.
   [[maybe_unused]] const Status recorded = RecordLogin(why);
-  house_.throttle.Failed(login_.address, login_.user, house_.clock.Now(),
-                         client_.tls() ? LoginOver::kTls : LoginOver::kPlain);
+  attempt_.Failed(client_.tls() ? LoginOver::kTls : LoginOver::kPlain);
 }
 
 void WireSession::Connect() {
@@ -315,7 +345,6 @@ void WireSession::Connect() {
 void WireSession::Connected(BackendConnection::Outcome outcome) {
   password_under_way_ = false;
   if (!outcome.status.ok()) {
-    house_.throttle.Undecided(login_.address, login_.user);
     Refuse(ToldToStranger(RecordLogin(outcome.status)));
     return;
   }
@@ -324,7 +353,6 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     if (why.sqlstate().starts_with("28")) {
       CountFailure(why);
     } else {
-      house_.throttle.Undecided(login_.address, login_.user);
       [[maybe_unused]] const Status recorded = RecordLogin(why);  // it is refused in any case
     }
     RefuseInWords(outcome.refusal);

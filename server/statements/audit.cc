@@ -1,6 +1,7 @@
 #include "server/statements/audit.h"
 
 #include <fmt/core.h>
+#include <pthread.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 #include <unistd.h>
@@ -9,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/guarded.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/value.h"
@@ -155,6 +156,18 @@ class Audit::Line {
 Audit::Audit(std::unique_ptr<AuditLines> lines)
     : lines_(std::move(lines)), begun_micros_(WallMicros()) {}
 
+Audit::~Audit() {
+  std::jthread teller;
+  std::vector<RefusedLogins::Sum> sums;
+  {
+    const MutexLock lock(mutex_);
+    teller = std::move(teller_);
+    sums = refused_.TakeAll();
+  }
+  teller = {};  // ends it
+  Tell(sums);
+}
+
 Result<std::unique_ptr<Audit>> Audit::Open(const std::string& target) {
   if (target.empty()) {
     return std::make_unique<Audit>();
@@ -184,7 +197,63 @@ void Audit::WriteAfterwards(Line& line) {
   }
 }
 
+bool Audit::IsToldNow(const AuditedClient& client, const Status& outcome) {
+  if (outcome.ok()) {
+    return true;
+  }
+  const MutexLock lock(mutex_);
+  if (!teller_.joinable()) {
+    teller_ = std::jthread([this](const std::stop_token& end) {
+      pthread_setname_np(pthread_self(), "refused logins");
+      TellSums(end);
+    });
+  }
+  refused_changed_.notify_one();
+  return refused_.Add(
+      {client.door, ShortName(client.role), client.address, OutcomeOf(outcome), outcome.message()},
+      clock_.Now(), WallMicros());
+}
+
+void Audit::TellSums(const std::stop_token& end) {
+  while (!end.stop_requested()) {
+    std::vector<RefusedLogins::Sum> sums;
+    {
+      MutexLock lock(mutex_);
+      refused_changed_.wait(lock.native(), end,
+                            [this]() REQUIRES(mutex_) { return refused_.NextEnd().has_value(); });
+      const std::optional<TimePoint> next = refused_.NextEnd();
+      if (next.has_value()) {
+        refused_changed_.wait_for(lock.native(), end, *next - clock_.Now(), [] { return false; });
+      }
+      sums = refused_.TakeOver(clock_.Now());
+    }
+    // Logged by Guarded.
+    [[maybe_unused]] const Status told = Guarded("putting refused logins on record", [&] {
+      Tell(sums);
+      return OkStatus();
+    });
+  }
+}
+
+void Audit::Tell(const std::vector<RefusedLogins::Sum>& sums) {
+  for (const RefusedLogins::Sum& sum : sums) {
+    log::Record("login refused door={} role={} address={} repeated={} reason={}", sum.login.door,
+                log::Field(sum.login.role), log::Field(sum.login.address), sum.count,
+                log::Field(sum.login.reason));
+    Line line("login");
+    line.Client({sum.login.door, sum.login.role, sum.login.address, ""});
+    line.Text("outcome", sum.login.outcome);
+    line.Text("reason", sum.login.reason);
+    line.Number("repeated", sum.count);
+    line.Text("since", Time(sum.since_micros));
+    WriteAfterwards(line);
+  }
+}
+
 Status Audit::Login(const AuditedClient& client, const Status& outcome, int64_t backend) {
+  if (!IsToldNow(client, outcome)) {
+    return OkStatus();
+  }
   log::Record("login {} door={} role={} address={} database={}{}",
               outcome.ok() ? "accepted" : "refused", client.door,
               log::Field(ShortName(client.role)), log::Field(client.address),

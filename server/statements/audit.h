@@ -1,14 +1,21 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/sql/sql_text.h"
 #include "server/statements/audit_lines.h"
+#include "server/statements/refused_logins.h"
 #include "server/statements/statement_use.h"
 
 namespace sluice::server {
@@ -22,7 +29,8 @@ struct AuditedClient {
 };
 
 // What happens in a gateway, on record: a line of the log for each login and statement, and in
-// full, as JSON, in the audit, if there is one. Every event passes through here. Thread-safe.
+// full, as JSON, in the audit, if there is one. Every event passes through here. Refused logins
+// that repeat are told together (RefusedLogins). Thread-safe.
 //
 // Where a line cannot be written (58030), what it is about is refused; an end cannot be, and is an
 // error in the log.
@@ -32,6 +40,7 @@ class Audit {
   static Result<std::unique_ptr<Audit>> Open(const std::string& target);
   // The log only.
   Audit() : Audit(nullptr) {}
+  ~Audit();
 
   // Whether more than the log is kept.
   bool is_kept() const { return lines_ != nullptr; }
@@ -57,10 +66,19 @@ class Audit {
   std::string NameOf(int64_t statement) const;
   Status Write(Line& line);
   void WriteAfterwards(Line& line);
+  // Whether the login is told now, not later with others.
+  bool IsToldNow(const AuditedClient& client, const Status& outcome) EXCLUDES(mutex_);
+  void Tell(const std::vector<RefusedLogins::Sum>& sums) EXCLUDES(mutex_);
+  void TellSums(const std::stop_token& end) EXCLUDES(mutex_);
 
   const std::unique_ptr<AuditLines> lines_;  // null: the log only
   const int64_t begun_micros_;               // makes the numbers of statements unique
   std::atomic<int64_t> statements_ = 0;
+  const SteadyClock clock_;
+  Mutex mutex_;
+  RefusedLogins refused_ GUARDED_BY(mutex_);
+  std::condition_variable_any refused_changed_;
+  std::jthread teller_ GUARDED_BY(mutex_);  // since the first refusal
 };
 
 }  // namespace sluice::server

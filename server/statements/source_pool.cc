@@ -178,20 +178,19 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
     RETURN_IF_ERROR(RecordLogin(login, named));
     return named;
   }
+  LoginThrottle::Attempt attempt;
   if (asks && login.desk_host.empty()) {  // before it shows whether the password is that of others
-    RETURN_IF_ERROR(Admit(login));
+    ASSIGN_OR_RETURN(attempt, Admit(login, stop));
   }
   const std::string digest = login.role.empty() ? "" : DigestOf(login);
   while (std::unique_ptr<Opened> idle = TakeIdle(digest)) {
     const Result<std::string> id = RoleId(login.role);
     if (id.ok() && *id == idle->role_id) {
-      if (asks) {
-        throttle_.Succeeded(login.address, login.role);
-      }
+      attempt.Succeeded();
       return Lease(this, std::move(idle));
     }
   }
-  auto made = OpenFor(login, stop);
+  auto made = OpenFor(login, &attempt, stop);
   if (asks && made.status().sqlstate().starts_with("08")) {  // of no concern to a stranger
     log::Warn("nobody can log in: {}", made.status().ToString());
     return Unavailable("the database cannot be reached").SqlState(made.status().sqlstate());
@@ -207,11 +206,12 @@ Result<std::string> SourcePool::RoleId(const std::string& role) {
 }
 
 Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& login,
+                                                                LoginThrottle::Attempt* attempt,
                                                                 const std::stop_token& stop) {
   auto opened = std::make_unique<Opened>();
   opened->logged_in = clock_.Now();
   if (catalog_->dialect() == "sqlite") {
-    RETURN_IF_ERROR(CheckUser(login));
+    RETURN_IF_ERROR(CheckUser(login, attempt));
     opened->login = login.role.empty() ? "" : DigestOf(login);
     ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
     opened->source = std::move(database.source);
@@ -248,18 +248,18 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     return with_limits();
   }
   if (catalog::IsKeySecret(login.password)) {  // which no client has
-    return RefuseLogin(login);
+    return RefuseLogin(login, attempt);
   }
   auto source = catalog::OpenDataSourceAs(url, login.role, login.password, stop);
   if (!source.ok()) {
     const std::string state = source.status().sqlstate();
     if (!state.starts_with("28")) {
-      throttle_.Undecided(login.address, login.role);
       return source.status();
     }
-    return state == "28P01" ? RefuseLogin(login) : RefuseLogin(login, source.status());
+    return state == "28P01" ? RefuseLogin(login, attempt)
+                            : RefuseLogin(login, attempt, source.status());
   }
-  throttle_.Succeeded(login.address, login.role);
+  attempt->Succeeded();
   RETURN_IF_ERROR(RecordLogin(login, OkStatus()));
   opened->source = std::move(source).value();
   return with_limits();
@@ -270,41 +270,41 @@ bool SourcePool::logs_in() const {
 }
 
 // For a database without users: in any case the gateway opens its file.
-Status SourcePool::CheckUser(const Login& login) {
+Status SourcePool::CheckUser(const Login& login, LoginThrottle::Attempt* attempt) {
   if (auth_ == Auth::kTrust || login.proven) {
     return OkStatus();
   }
   const Result<bool> right = check_(login.role, login.password);
   if (!right.ok()) {  // details are not for clients that have not logged in
-    throttle_.Undecided(login.address, login.role);
     log::Warn("nobody can log in: {}", right.status().ToString());
     return Status(Code::kUnavailable, "the gateway cannot check passwords").SqlState("58030");
   }
   if (!*right) {
-    return RefuseLogin(login);
+    return RefuseLogin(login, attempt);
   }
-  throttle_.Succeeded(login.address, login.role);
+  attempt->Succeeded();
   return RecordLogin(login, OkStatus());
 }
 
-Status SourcePool::Admit(const Login& login) {
-  Status early = throttle_.Admit(login.address, login.role, clock_.Now());
-  if (!early.ok()) {
-    RETURN_IF_ERROR(RecordLogin(login, early));
+Result<LoginThrottle::Attempt> SourcePool::Admit(const Login& login, const std::stop_token& stop) {
+  auto attempt = throttle_.AwaitTurn(login.address, login.role, stop);
+  if (!attempt.ok()) {
+    RETURN_IF_ERROR(RecordLogin(login, attempt.status()));
   }
-  return early;
+  return attempt;
 }
 
-Status SourcePool::RefuseLogin(const Login& login) {
+Status SourcePool::RefuseLogin(const Login& login, LoginThrottle::Attempt* attempt) {
   // The server's own message, without the place.
   return RefuseLogin(
-      login, Status(Code::kPermissionDenied,
-                    fmt::format("password authentication failed for user \"{}\"", login.role))
-                 .SqlState("28P01"));
+      login, attempt,
+      Status(Code::kPermissionDenied,
+             fmt::format("password authentication failed for user \"{}\"", login.role))
+          .SqlState("28P01"));
 }
 
-Status SourcePool::RefuseLogin(const Login& login, Status why) {
-  throttle_.Failed(login.address, login.role, clock_.Now());
+Status SourcePool::RefuseLogin(const Login& login, LoginThrottle::Attempt* attempt, Status why) {
+  attempt->Failed();
   RETURN_IF_ERROR(RecordLogin(login, why));
   return why;
 }

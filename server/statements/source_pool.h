@@ -132,13 +132,14 @@ class SourcePool {
              PoolBounds bounds);
   void LimitRoles(catalog::Catalog& catalog) const;
   Status RecordLogin(const Login& login, const Status& outcome);
-  Status CheckUser(const Login& login);
-  Status Admit(const Login& login);
-  Status RefuseLogin(const Login& login);
-  Status RefuseLogin(const Login& login, Status why);
+  Status CheckUser(const Login& login, LoginThrottle::Attempt* attempt);
+  Result<LoginThrottle::Attempt> Admit(const Login& login, const std::stop_token& stop);
+  Status RefuseLogin(const Login& login, LoginThrottle::Attempt* attempt);
+  Status RefuseLogin(const Login& login, LoginThrottle::Attempt* attempt, Status why);
   // Only one that logged in recently, so that the server checks each password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
-  Result<std::unique_ptr<Opened>> OpenFor(const Login& login, const std::stop_token& stop);
+  Result<std::unique_ptr<Opened>> OpenFor(const Login& login, LoginThrottle::Attempt* attempt,
+                                          const std::stop_token& stop);
   Result<std::string> RoleId(const std::string& role);
   void Release(std::unique_ptr<Opened> opened, bool used_directly);
   void CloseIdle(const std::stop_token& end);
@@ -150,7 +151,7 @@ class SourcePool {
   const std::unique_ptr<Audit> audit_;
   const std::shared_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
-  LoginThrottle throttle_;
+  LoginThrottle throttle_{clock_};
   const PoolBounds bounds_;
   RoleUse roles_;
   mutable Mutex mutex_;

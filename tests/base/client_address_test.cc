@@ -13,8 +13,18 @@ TEST(ClientAddress, OfIpv6IsTheNetwork) {
 }
 
 TEST(ClientAddress, OfAnythingElseIsItself) {
-  for (const char* address : {"10.0.0.1", "::ffff:10.0.0.1", "[local]", ""}) {
+  for (const char* address : {"10.0.0.1", "[local]", ""}) {
     EXPECT_EQ(NetworkOf(address), address);
+    EXPECT_EQ(PlainAddress(address), address);
+  }
+  EXPECT_EQ(PlainAddress("2001:db8::1"), "2001:db8::1");
+}
+
+// As a socket for both families says it.
+TEST(ClientAddress, AnIpv4AddressIsTheSameInIpv6) {
+  for (const char* mapped : {"::ffff:10.0.0.1", "::FFFF:10.0.0.1", "::ffff:a00:1"}) {
+    EXPECT_EQ(NetworkOf(mapped), "10.0.0.1") << mapped;
+    EXPECT_EQ(PlainAddress(mapped), "10.0.0.1") << mapped;
   }
 }
 

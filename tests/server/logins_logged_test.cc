@@ -1,6 +1,7 @@
 // The log of a gateway, at its default level: logins and statements, a line each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -25,11 +26,19 @@ class LoginsLogged : public ::testing::Test {
     folder_ = folder;
   }
   void TearDown() override { fs::remove_all(folder_); }
-  std::string Log() const {
-    std::ifstream file(folder_ / "log");
+  std::string Log(const char* name = "log") const {
+    std::ifstream file(folder_ / name);
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
+  }
+
+  static int CountOf(const std::string& part, const std::string& text) {
+    int count = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+      ++count;
+    }
+    return count;
   }
 
   fs::path folder_;
@@ -43,7 +52,7 @@ TEST_F(LoginsLogged, OfBothOutcomesAndOfNobodyElse) {
   ASSERT_EQ(made.exit_code, 0) << made.output;
   BackgroundProcess gateway("exec " SLUICE_BINARY " serve --source sqlite:" + folder +
                             "/test.db --grpc 127.0.0.1:0 --pg 127.0.0.1:0 --password-file " +
-                            folder + "/users 2>" + folder + "/log");
+                            folder + "/users --audit " + folder + "/audit 2>" + folder + "/log");
   const std::string grpc = gateway.ReadLine();
   const std::string door = gateway.ReadLine();
   ASSERT_THAT(grpc, HasSubstr("gRPC on "));
@@ -76,6 +85,23 @@ TEST_F(LoginsLogged, OfBothOutcomesAndOfNobodyElse) {
                              "sql=\"SELECT '...' AS password\"\n"));
   EXPECT_THAT(log, Not(HasSubstr("s3cret")));
   EXPECT_THAT(log, Not(ContainsRegex("\n2026-01-01T"))) << "a line that a client has made";
+
+  // Refusals that repeat are told together, in a minute or at the gateway's end.
+  EXPECT_NE(psql("ann", "wrong").exit_code, 0);
+  kill(gateway.pid(), SIGTERM);
+  while (!gateway.ReadLine().empty()) {
+  }
+  const std::string refused = "login refused door=postgresql role=ann address=127.0.0.1 ";
+  EXPECT_EQ(CountOf(refused, Log()), 2);
+  EXPECT_THAT(Log(), HasSubstr(refused + "repeated=1 reason="));
+  const std::string audited = R"("event":"login","door":"postgresql","role":"ann","address":)"
+                              R"("127.0.0.1","database":"test","outcome":"28P01")";
+  EXPECT_EQ(CountOf(audited, Log("audit")), 1);
+  EXPECT_EQ(CountOf(R"("outcome":"28P01","reason":"password authentication failed for user )"
+                    R"(\"ann\"","repeated":1,"since":")",
+                    Log("audit")),
+            1)
+      << Log("audit");
 }
 
 }  // namespace

@@ -59,8 +59,12 @@ class HandedOn {
   std::deque<Socket> connections_;
 };
 
-Socket ConnectToPort(int port) {
+Socket ConnectToPort(int port, const char* from = "127.0.0.1") {
   Socket made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  inet_pton(AF_INET, from, &own.sin_addr);
+  EXPECT_EQ(bind(made.descriptor(), reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(static_cast<in_port_t>(port));
@@ -105,6 +109,21 @@ TEST(Acceptor, HandsOnWhoSpeaksAndDropsTheOldestOfTheSilent) {
 
 // Every place is taken by a client that has sent too little for a call: none may be dropped at
 // once, and the newcomer waits until one may.
+TEST(Acceptor, TheSilentOfOneAddressPushOutNobodyElse) {
+  HandedOn handed_on;
+  const auto acceptor = Acceptor::Listen("127.0.0.1:0").value();
+  acceptor->Start(handed_on.Take());
+  const Socket other = ConnectToPort(acceptor->port(), "127.0.0.2");
+  std::vector<Socket> silent;
+  for (int i = 0; i < 200; ++i) {
+    silent.push_back(ConnectToPort(acceptor->port()));
+  }
+  pollfd dropped{silent[0].descriptor(), POLLIN, 0};
+  EXPECT_EQ(poll(&dropped, 1, 30'000), 1);
+  EXPECT_EQ(send(other.descriptor(), "here", 4, MSG_NOSIGNAL), 4);
+  EXPECT_EQ(handed_on.WaitForText(), "here");
+}
+
 TEST(Acceptor, ANewcomerWaitsForRoom) {
   constexpr size_t kPlaces = 32;
   constexpr int kBeyondTheLimit = 300;

@@ -21,6 +21,9 @@ TEST(ClientLogin, WhatIsSentIsRead) {
     EXPECT_EQ(login->password, password);
     EXPECT_EQ(login->address, "127.0.0.1");
   }
+  const auto mapped = ReadLogin("", "ipv6:%5B::ffff:10.1.2.3%5D:4711", false);
+  ASSERT_TRUE(mapped.ok());
+  EXPECT_EQ(mapped->address, "10.1.2.3");
   const auto nobody = ReadLogin("", kElsewhere, false);
   ASSERT_TRUE(nobody.ok());
   EXPECT_EQ(nobody->role, "");

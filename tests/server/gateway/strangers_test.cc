@@ -1,5 +1,6 @@
 #include "server/gateway/strangers.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -31,7 +32,7 @@ using ::testing::HasSubstr;
 // A TCP connection within this process.
 class Pair {
  public:
-  explicit Pair(int family = AF_INET) {
+  explicit Pair(int family = AF_INET, const char* from = "127.0.0.1") {
     const elastic::Socket listener(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_storage address{};
     address.ss_family = static_cast<sa_family_t>(family);
@@ -47,6 +48,12 @@ class Pair {
       return;
     }
     client_ = elastic::Socket(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (family == AF_INET) {
+      sockaddr_in own{};
+      own.sin_family = AF_INET;
+      inet_pton(AF_INET, from, &own.sin_addr);
+      EXPECT_EQ(bind(client_.descriptor(), reinterpret_cast<const sockaddr*>(&own), sizeof own), 0);
+    }
     EXPECT_EQ(connect(client_.descriptor(), at, size), 0);
     server_ = elastic::Socket(accept(listener.descriptor(), nullptr, nullptr));
     EXPECT_EQ(getsockname(client_.descriptor(), at, &size), 0);
@@ -146,6 +153,36 @@ TEST(Strangers, ANewOneReplacesTheOldest) {
   EXPECT_FALSE(strangers.BeginCall(pairs[0].peer()));
   EXPECT_TRUE(strangers.BeginCall(pairs[1].peer()));
   EXPECT_TRUE(strangers.BeginCall(pairs[3].peer()));
+}
+
+TEST(Strangers, OneAddressTakesNoPlacesFromOthers) {
+  Strangers strangers({.most = 4});
+  const Pair other(AF_INET, "127.0.0.2");
+  EXPECT_TRUE(strangers.Add(other.server()));
+  const std::vector<Pair> many(20);
+  for (const Pair& pair : many) {
+    EXPECT_TRUE(strangers.Add(pair.server()));
+  }
+  EXPECT_TRUE(Eventually([&] { return many[0].Disconnected(); }));
+  EXPECT_FALSE(other.Disconnected());
+  EXPECT_FALSE(many.back().Disconnected());
+}
+
+TEST(Strangers, WhatOneAddressSendsInExcessIsNotTakenFromAll) {
+  Strangers strangers({.bytes = 1'000, .bytes_of_address = 2'000, .bytes_of_all = 4'000});
+  std::vector<Pair> many(20);
+  for (const Pair& pair : many) {
+    EXPECT_TRUE(strangers.Add(pair.server()));
+  }
+  for (const Pair& pair : many) {
+    pair.Send(10'000);
+  }
+  EXPECT_TRUE(Eventually([&] {
+    return std::all_of(many.begin(), many.end(),
+                       [](const Pair& pair) { return pair.Disconnected(); });
+  }));
+  const Pair other(AF_INET, "127.0.0.2");
+  EXPECT_TRUE(strangers.Add(other.server()));
 }
 
 TEST(Strangers, AddressesAreSpelledAsGrpcSpellsThem) {

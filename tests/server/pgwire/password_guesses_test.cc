@@ -1,12 +1,17 @@
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "server/pgwire/backend_login.h"
+#include "server/statements/login_throttle.h"
 #include "tests/server/pgwire/door_fixture.h"
 #include "tests/server/pgwire/raw_client.h"
 
@@ -14,6 +19,9 @@
 // right password gets in from elsewhere, and the gateway does not grow.
 namespace sluice {
 namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
 
 // Its parameter: the gateway's --auth.
 class PasswordGuesses : public ::testing::TestWithParam<const char*> {
@@ -46,36 +54,98 @@ class PasswordGuesses : public ::testing::TestWithParam<const char*> {
     std::filesystem::remove_all(home_);
   }
 
-  // SQLSTATE and message of the door's refusal, without the role's name; "in": there is none.
+  // One login, whose last word, from which the door sees whether it knows the password, may be held
+  // back.
+  class Login {
+   public:
+    Login(const std::string& port, const std::string& from, const std::string& role,
+          const std::string& password)
+        : role_(role),
+          client_(port, from.c_str()),
+          login_({server::pgwire::kProtocol3, {{"user", role}, {"database", "postgres"}}},
+                 {.password = password, .keys = std::nullopt}, true, "nonce" + from) {}
+
+    // False: it was refused before that.
+    bool UntilLastWord() {
+      client_.Send(login_.Begin());
+      while (Hear()) {
+        if (login_.state() == State::kProving || GetParam() == std::string("password")) {
+          return true;
+        }
+        client_.Send(answer_);
+      }
+      return false;
+    }
+    void SayLastWord() {
+      client_.Send(login_.state() == State::kProving ? login_.Prove().value() : answer_);
+    }
+    // SQLSTATE and message of the door's refusal, without the role's name; "in": there is none.
+    std::string Outcome() {
+      while (Hear()) {
+        client_.Send(answer_);
+      }
+      if (!failed_.empty()) {
+        return failed_;
+      }
+      if (login_.state() == State::kReady) {
+        return "in";
+      }
+      const Status refusal = server::pgwire::ReadError(
+          std::string_view(login_.refusal()).substr(server::pgwire::kHeaderBytes));
+      std::string message = fmt::format("{} {}", refusal.sqlstate(), refusal.message());
+      const size_t name = message.find(role_);
+      return name == std::string::npos ? message : message.replace(name, role_.size(), "ROLE");
+    }
+
+   private:
+    using State = server::pgwire::BackendLogin::State;
+    // False: it has ended.
+    bool Hear() {
+      if (!failed_.empty() || login_.state() == State::kReady ||
+          login_.state() == State::kRefused) {
+        return false;
+      }
+      const std::string said = client_.ReadSome();
+      Result<std::string> answer = login_.FromServer(said);
+      failed_ = said.empty()  ? "closed without a word"
+                : answer.ok() ? ""
+                              : answer.status().ToString();
+      answer_ = answer.ok() ? *answer : "";
+      return failed_.empty() && login_.state() != State::kReady &&
+             login_.state() != State::kRefused;
+    }
+
+    const std::string role_;
+    const RawClient client_;
+    server::pgwire::BackendLogin login_;
+    std::string answer_;
+    std::string failed_;
+  };
+
   std::string LogIn(const std::string& from, const std::string& role,
                     const std::string& password) const {
-    const RawClient client(port_, from.c_str());
-    server::pgwire::BackendSecret secret;
-    secret.password = password;
-    server::pgwire::BackendLogin login(
-        {server::pgwire::kProtocol3, {{"user", role}, {"database", "postgres"}}}, secret, true,
-        "nonce" + from);
-    client.Send(login.Begin());
-    using State = server::pgwire::BackendLogin::State;
-    while (login.state() == State::kUnderWay) {
-      const std::string said = client.ReadSome();
-      if (said.empty()) {
-        return "closed without a word";
-      }
-      const Result<std::string> answer = login.FromServer(said);
-      if (!answer.ok()) {
-        return answer.status().ToString();
-      }
-      client.Send(login.state() == State::kProving ? login.Prove().value() : *answer);
+    Login login(port_, from, role, password);
+    if (login.UntilLastWord()) {
+      login.SayLastWord();
     }
-    if (login.state() == State::kReady) {
-      return "in";
+    return login.Outcome();
+  }
+  // How many of so many that all have come to their last word have each outcome.
+  std::map<std::string, int> LogInAtOnce(int count, const std::string& from,
+                                         const std::string& password) const {
+    std::vector<std::unique_ptr<Login>> logins;
+    for (int i = 0; i < count; ++i) {
+      logins.push_back(std::make_unique<Login>(port_, from, kRole, password));
+      EXPECT_TRUE(logins.back()->UntilLastWord()) << logins.back()->Outcome();
     }
-    const Status refusal = server::pgwire::ReadError(
-        std::string_view(login.refusal()).substr(server::pgwire::kHeaderBytes));
-    std::string message = fmt::format("{} {}", refusal.sqlstate(), refusal.message());
-    const size_t name = message.find(role);
-    return name == std::string::npos ? message : message.replace(name, role.size(), "ROLE");
+    for (const auto& login : logins) {
+      login->SayLastWord();
+    }
+    std::map<std::string, int> outcomes;
+    for (const auto& login : logins) {
+      ++outcomes[login->Outcome()];
+    }
+    return outcomes;
   }
   // Each failure makes the next one wait twice as long, so that is soon.
   std::string GuessUntilRefused(const std::string& from, const std::string& role) const {
@@ -133,6 +203,18 @@ TEST_P(PasswordGuesses, ByTheThousandLockNobodyOut) {
   EXPECT_LT(Resident(), before + (size_t{8} << 20));
   EXPECT_EQ(LogIn("127.2.1.1", kRole, "right"), "in");
   EXPECT_EQ(LogIn("127.2.1.2", kRole, "right"), "in");
+}
+
+TEST_P(PasswordGuesses, BegunAtOnceAreNotAllChecked) {
+  const int free = server::LoginThrottle::kFreeFailures;
+  const std::map<std::string, int> outcomes = LogInAtOnce(40, "127.2.2.1", "guess");
+  EXPECT_THAT(outcomes,
+              ElementsAre(Pair("28000 too many failed logins", 40 - free),
+                          Pair("28P01 password authentication failed for user \"ROLE\"", free)));
+}
+
+TEST_P(PasswordGuesses, SessionsThatAPoolOpensAtOnceAllGetIn) {
+  EXPECT_THAT(LogInAtOnce(40, "127.2.3.1", "right"), ElementsAre(Pair("in", 40)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PasswordGuesses, ::testing::Values("password", "scram"),
