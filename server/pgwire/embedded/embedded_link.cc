@@ -23,6 +23,12 @@ constexpr std::string_view kVersionNumber = "15.0 (Sluice, SQLite)";
 constexpr std::string_view kVersion = "PostgreSQL 15.0 (Sluice, SQLite) on a file, 64-bit";
 // Statements that run at the same time; further ones wait for a thread.
 constexpr unsigned kLeastThreads = 8;
+// Whose turns logins have, and what ends at once: they wait for no statement.
+constexpr const char* kShort = "";
+
+unsigned Threads() {
+  return std::max(kLeastThreads, 2 * std::thread::hardware_concurrency());
+}
 // Limit for bytes that one side has written and the other has not taken; above it the writer waits.
 constexpr size_t kMostUntaken = size_t{1} << 20;
 // As for the catalog's connections (sqlite_connection.cc).
@@ -92,10 +98,40 @@ EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string
       url_(std::move(url)),
       password_file_(std::move(password_file)),
       audit_(audit),
-      threads_(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency())) {}
+      turns_(Threads()),
+      threads_(Threads()) {}
 
 EmbeddedDatabase::~EmbeddedDatabase() {
   threads_.join();
+}
+
+FairTurns::Ticket EmbeddedDatabase::Run(const std::string& user, Work work) {
+  const FairTurns::Ticket ticket =
+      turns_.Wait(user, [this, work = std::move(work)](const std::string& whose) mutable {
+        boost::asio::post(threads_, [this, whose, work = std::move(work)] {
+          ReadySockets::Post(context_, [this, whose, then = work()] {
+            turns_.End(whose);
+            then();
+            RunNext();
+          });
+        });
+      });
+  RunNext();
+  return ticket;
+}
+
+bool EmbeddedDatabase::Hurry(const std::string& user, FairTurns::Ticket ticket) {
+  const bool waits = turns_.Move(user, ticket, kShort);
+  if (waits) {
+    ReadySockets::Post(context_, [this] { RunNext(); });
+  }
+  return waits;
+}
+
+void EmbeddedDatabase::RunNext() {
+  while (std::optional<FairTurns::Turn> next = turns_.Next()) {
+    next->work(next->user);
+  }
 }
 
 std::vector<std::string> EmbeddedDatabase::Users() const {
@@ -107,10 +143,15 @@ std::vector<std::string> EmbeddedDatabase::Users() const {
 // The server belongs to the thread that works on it, or to the I/O thread if none does. Everything
 // else belongs to the I/O thread.
 struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine> {
-  Engine(EmbeddedDatabase& home, std::unique_ptr<EmbeddedServer> embedded)
-      : database(home), server(std::move(embedded)), pause(home.context()) {}
+  Engine(EmbeddedDatabase& home, std::string of_user, std::unique_ptr<EmbeddedServer> embedded)
+      : database(home),
+        user(std::move(of_user)),
+        server(std::move(embedded)),
+        pause(home.context()) {}
 
   using Work = std::function<void(EmbeddedServer&)>;
+  // What to do with work when it gets a thread.
+  enum class Instead { kWork, kCancel, kNothing };
 
   // Starts a thread on the pending work, unless one is at it already.
   void Go() {
@@ -137,25 +178,45 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 
   void Start(Work task, bool works) {
     working = true;
-    boost::asio::post(database.threads(), [self = shared_from_this(), task = std::move(task),
-                                           works] {
-      std::string said;
-      EmbeddedServer::State after = EmbeddedServer::State::kIdle;
-      const Status done = Guarded("serving an embedded session", [&] {
-        task(*self->server);
-        if (works) {
-          after = self->server->Work(&said);
-        }
-        return OkStatus();
-      });
-      if (!done.ok()) {
-        AppendError(said, done, {}, 0, "FATAL");
-        after = EmbeddedServer::State::kEnded;
-      }
-      ReadySockets::Post(self->database.context(), [self, said = std::move(said), after]() mutable {
-        self->Worked(std::move(said), after);
-      });
-    });
+    instead = Instead::kWork;
+    ticket = database.Run(
+        user,
+        [self = shared_from_this(), task = std::move(task), works]() -> std::function<void()> {
+          std::string said;
+          EmbeddedServer::State after = EmbeddedServer::State::kIdle;
+          if (self->instead == Instead::kNothing) {
+            return [self] { self->Worked({}, EmbeddedServer::State::kEnded); };
+          }
+          const Status done = Guarded("serving an embedded session", [&] {
+            if (works && self->instead == Instead::kCancel) {
+              self->server->CancelNext();
+            }
+            task(*self->server);
+            if (works) {
+              after = self->server->Work(&said);
+            }
+            return OkStatus();
+          });
+          if (!done.ok()) {
+            AppendError(said, done, {}, 0, "FATAL");
+            after = EmbeddedServer::State::kEnded;
+          }
+          return [self, said = std::move(said), after]() mutable {
+            self->Worked(std::move(said), after);
+          };
+        });
+  }
+
+  // Interrupts the work that runs; of what waits for a thread, only `then` is done.
+  void Interrupt(Instead then) {
+    if (!working) {
+      return;
+    }
+    if (database.Hurry(user, ticket)) {
+      instead = then;
+    } else {
+      server->session().Interrupt();
+    }
   }
 
   void Worked(std::string said, EmbeddedServer::State after) {
@@ -203,12 +264,15 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   }
 
   EmbeddedDatabase& database;
+  const std::string user;
   const std::unique_ptr<EmbeddedServer> server;
+  FairTurns::Ticket ticket = 0;
   boost::asio::steady_timer pause;
   std::chrono::steady_clock::time_point patience;  // limit for waiting for a lock
   int looks = 0;
   EmbeddedServer::State state = EmbeddedServer::State::kIdle;
   bool working = false;
+  Instead instead = Instead::kWork;  // not written while a thread has the work
   bool retry = false;
   bool cancelled = false;
   bool closed = false;
@@ -222,32 +286,32 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 
 void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup,
                         const AuditedClient& client, Opened then) {
-  boost::asio::post(database.threads(), [&database, startup, client, then = std::move(then)] {
-    catalog::EmbeddedSession::Options options;
-    options.user = startup.Find("user");
-    options.database = startup.Find("database");
-    options.database = options.database.empty() ? options.user : options.database;
-    options.other_users = database.Users();
-    std::erase(options.other_users, options.user);
-    options.version = kVersion;
-    options.version_number = kVersionNumber;
-    Result<std::unique_ptr<catalog::EmbeddedSession>> session =
-        catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
-    if (!session.ok()) {
-      ReadySockets::Post(database.context(), [then, status = session.status()] { then(status); });
-      return;
-    }
-    SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
-    auto parameters = settings.Reported();
-    auto engine = std::make_shared<Engine>(
-        database, std::make_unique<EmbeddedServer>(
-                      *std::move(session), std::move(settings),
-                      std::make_unique<AuditedStatements>(database.audit(), client)));
-    ReadySockets::Post(database.context(),
-                       [then, engine = std::move(engine), parameters = std::move(parameters)] {
-                         then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
-                       });
-  });
+  database.Run(
+      kShort, [&database, startup, client, then = std::move(then)]() -> std::function<void()> {
+        catalog::EmbeddedSession::Options options;
+        options.user = startup.Find("user");
+        options.database = startup.Find("database");
+        options.database = options.database.empty() ? options.user : options.database;
+        options.other_users = database.Users();
+        std::erase(options.other_users, options.user);
+        options.version = kVersion;
+        options.version_number = kVersionNumber;
+        Result<std::unique_ptr<catalog::EmbeddedSession>> session =
+            catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
+        if (!session.ok()) {
+          return [then, status = session.status()] { then(status); };
+        }
+        SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
+        auto parameters = settings.Reported();
+        auto engine = std::make_shared<Engine>(
+            database, options.user,
+            std::make_unique<EmbeddedServer>(
+                *std::move(session), std::move(settings),
+                std::make_unique<AuditedStatements>(database.audit(), client)));
+        return [then, engine = std::move(engine), parameters = std::move(parameters)] {
+          then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
+        };
+      });
 }
 
 EmbeddedLink::EmbeddedLink(std::shared_ptr<Engine> engine,
@@ -310,16 +374,14 @@ void EmbeddedLink::Close() {
   engine.read_then = nullptr;
   engine.sent_then = nullptr;
   engine.tasks.clear();
-  if (engine.working) {
-    engine.server->session().Interrupt();
-  }
+  engine.Interrupt(Engine::Instead::kNothing);
 }
 
 void EmbeddedLink::Cancel() {
   if (engine_->state == EmbeddedServer::State::kLocked) {
     engine_->cancelled = true;
-  } else if (engine_->working) {
-    engine_->server->session().Interrupt();
+  } else {
+    engine_->Interrupt(Engine::Instead::kCancel);
   }
 }
 

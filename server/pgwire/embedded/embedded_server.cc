@@ -29,7 +29,7 @@ Status EmbeddedServer::Begins(std::string_view sql) {
     RETURN_IF_ERROR(observer_->Begins(sql));
     observed_ = true;
   }
-  return OkStatus();
+  return std::exchange(cancel_next_, false) ? Cancelled("cancelled") : OkStatus();
 }
 
 void EmbeddedServer::Ends(const Status& outcome, std::string_view tag, const Running* running) {
@@ -49,11 +49,18 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
   if (out_->size() < kEnoughSaid) {
     copies_.Clear();
   }
+  const State after = WorkOn();
+  cancel_next_ = false;
+  return after;
+}
+
+EmbeddedServer::State EmbeddedServer::WorkOn() {
   while (out_->size() < kEnoughSaid && !ended_) {
     Status status;
     size_t consumed = 0;
+    const bool cancels = cancel_next_;
     if (running_.has_value()) {
-      status = RunOn();
+      status = std::exchange(cancel_next_, false) ? Cancelled("cancelled") : RunOn();
     } else if (in_script_ && !copying_.has_value()) {
       status = NextOfScript();
     } else {
@@ -73,6 +80,9 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
       Fail(locked ? *gives_up_ : status);
     }
     gives_up_.reset();
+    if (cancels && !cancel_next_ && !ended_) {
+      return State::kMore;
+    }
   }
   return ended_ ? State::kEnded : State::kMore;
 }

@@ -56,6 +56,9 @@ class EmbeddedServer {
   // Ends the statement that waits for a lock with this error.
   void StopWaiting(Status why) { gives_up_ = std::move(why); }
 
+  // The next that Work does for a statement is to fail it (57014), after which it pauses.
+  void CancelNext() { cancel_next_ = true; }
+
   // Call before other connections read and write for a statement of ours: the session releases
   // locks that it holds only for reading. 25001: it has written; 0A000: the statement names
   // something that only this session sees.
@@ -126,6 +129,7 @@ class EmbeddedServer {
   };
 
   // The loop.
+  State WorkOn();
   bool Stopped(const Status& status);
   std::optional<std::pair<char, std::string_view>> NextMessage();
   void Consume(size_t bytes);
@@ -204,6 +208,7 @@ class EmbeddedServer {
   catalog::CellCopies copies_;  // in out_
   bool ended_ = false;
   std::optional<Status> gives_up_;
+  bool cancel_next_ = false;
 
   Block block_ = Block::kNone;
   bool read_only_ = false;  // of the block
