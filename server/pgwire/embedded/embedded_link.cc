@@ -1,17 +1,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
-#include "server/pgwire/password_file.h"
 #include "server/pgwire/ready_sockets_internal.h"
 #include "server/statements/statement_record.h"
 
@@ -21,14 +18,6 @@ namespace {
 // Clients choose their queries by PostgreSQL's version; SQLite's would mean nothing to them.
 constexpr std::string_view kVersionNumber = "15.0 (Sluice, SQLite)";
 constexpr std::string_view kVersion = "PostgreSQL 15.0 (Sluice, SQLite) on a file, 64-bit";
-// Statements that run at the same time; further ones wait for a thread.
-constexpr unsigned kLeastThreads = 8;
-// Whose turns logins have, and what ends at once: they wait for no statement.
-constexpr const char* kShort = "";
-
-unsigned Threads() {
-  return std::max(kLeastThreads, 2 * std::thread::hardware_concurrency());
-}
 // Limit for bytes that one side has written and the other has not taken; above it the writer waits.
 constexpr size_t kMostUntaken = size_t{1} << 20;
 // As for the catalog's connections (sqlite_connection.cc).
@@ -91,54 +80,6 @@ std::vector<std::string> OwnSettings(const SessionSettings& settings) {
 }
 
 }  // namespace
-
-EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url,
-                                   std::string password_file, Audit& audit)
-    : context_(context),
-      url_(std::move(url)),
-      password_file_(std::move(password_file)),
-      audit_(audit),
-      turns_(Threads()),
-      threads_(Threads()) {}
-
-EmbeddedDatabase::~EmbeddedDatabase() {
-  threads_.join();
-}
-
-FairTurns::Ticket EmbeddedDatabase::Run(const std::string& user, Work work) {
-  const FairTurns::Ticket ticket =
-      turns_.Wait(user, [this, work = std::move(work)](const std::string& whose) mutable {
-        boost::asio::post(threads_, [this, whose, work = std::move(work)] {
-          ReadySockets::Post(context_, [this, whose, then = work()] {
-            turns_.End(whose);
-            then();
-            RunNext();
-          });
-        });
-      });
-  RunNext();
-  return ticket;
-}
-
-bool EmbeddedDatabase::Hurry(const std::string& user, FairTurns::Ticket ticket) {
-  const bool waits = turns_.Move(user, ticket, kShort);
-  if (waits) {
-    ReadySockets::Post(context_, [this] { RunNext(); });
-  }
-  return waits;
-}
-
-void EmbeddedDatabase::RunNext() {
-  while (std::optional<FairTurns::Turn> next = turns_.Next()) {
-    next->work(next->user);
-  }
-}
-
-std::vector<std::string> EmbeddedDatabase::Users() const {
-  Result<std::vector<std::string>> users =
-      password_file_.empty() ? std::vector<std::string>() : UsersOf(password_file_);
-  return users.ok() ? *std::move(users) : std::vector<std::string>();
-}
 
 // The server belongs to the thread that works on it, or to the I/O thread if none does. Everything
 // else belongs to the I/O thread.
@@ -287,7 +228,10 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup,
                         const AuditedClient& client, Opened then) {
   database.Run(
-      kShort, [&database, startup, client, then = std::move(then)]() -> std::function<void()> {
+      EmbeddedDatabase::kShort,
+      [&database, startup, client, memory = database.MemoryOf(std::string(startup.Find("user"))),
+       then = std::move(then)]() -> std::function<void()> {
+        const catalog::ChargesMemory charges(memory.get());
         catalog::EmbeddedSession::Options options;
         options.user = startup.Find("user");
         options.database = startup.Find("database");
@@ -307,7 +251,7 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
             database, options.user,
             std::make_unique<EmbeddedServer>(
                 *std::move(session), std::move(settings),
-                std::make_unique<AuditedStatements>(database.audit(), client)));
+                std::make_unique<AuditedStatements>(database.audit(), client), memory));
         return [then, engine = std::move(engine), parameters = std::move(parameters)] {
           then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
         };

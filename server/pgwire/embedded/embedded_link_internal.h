@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ class EmbeddedDatabase {
   ~EmbeddedDatabase();
 
   boost::asio::io_context& context() { return context_; }
+  // Whose turns logins have, and what ends at once: they wait for no statement.
+  static constexpr const char* kShort = "";
   // `work` runs on a thread, as soon as this user gets one; what it returns then runs on the I/O
   // thread.
   using Work = std::function<std::function<void()>()>;
@@ -46,6 +49,9 @@ class EmbeddedDatabase {
   // Number of the next session, by which its client identifies it.
   uint32_t NextProcess() { return ++last_process_; }
 
+  // Of all sessions of a user.
+  std::shared_ptr<catalog::MemoryAccount> MemoryOf(const std::string& user);
+
  private:
   void RunNext();
 
@@ -54,6 +60,7 @@ class EmbeddedDatabase {
   const std::string password_file_;
   Audit& audit_;
   const std::shared_ptr<catalog::SharedCatalogs> catalogs_ = catalog::MakeSharedCatalogs();
+  std::map<std::string, std::weak_ptr<catalog::MemoryAccount>> memory_;
   FairTurns turns_;
   boost::asio::thread_pool threads_;
   uint32_t last_process_ = 0;

@@ -19,10 +19,12 @@ constexpr size_t kWorkedOn = size_t{64} << 10;
 }  // namespace
 
 EmbeddedServer::EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session,
-                               SessionSettings settings, std::unique_ptr<Observer> observer)
+                               SessionSettings settings, std::unique_ptr<Observer> observer,
+                               std::shared_ptr<catalog::MemoryAccount> memory)
     : session_(std::move(session)),
       settings_(std::move(settings)),
-      observer_(std::move(observer)) {}
+      observer_(std::move(observer)),
+      memory_(std::move(memory)) {}
 
 Status EmbeddedServer::Begins(std::string_view sql) {
   if (observer_ != nullptr && !observed_) {
@@ -49,6 +51,7 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
   if (out_->size() < kEnoughSaid) {
     copies_.Clear();
   }
+  const catalog::ChargesMemory charges(memory_.get());
   const State after = WorkOn();
   cancel_next_ = false;
   return after;
@@ -252,6 +255,20 @@ void EmbeddedServer::EndPortals() {
   }
 }
 
+Status EmbeddedServer::CheckHeld() {
+  if (memory_ == nullptr || catalog::CheckHeldMemory(*memory_, copies_.bytes()).ok()) {
+    return OkStatus();
+  }
+  session_->ReleaseCaches();
+  return catalog::CheckHeldMemory(*memory_, copies_.bytes());
+}
+
+// A portal or cursor that holds too much: a failed transaction, or WITH HOLD, would keep it.
+void EmbeddedServer::Forget(const std::shared_ptr<Source>& source) {
+  std::erase_if(portals_, [&](const auto& named) { return named.second.source == source; });
+  std::erase_if(cursors_, [&](const auto& named) { return named.second.source == source; });
+}
+
 // `statement`: nullptr for one of SQLite's own.
 Status EmbeddedServer::CheckBlock(const SessionStatement* statement) const {
   using Kind = SessionStatement::Kind;
@@ -275,6 +292,7 @@ Status EmbeddedServer::CheckWrites(const catalog::EmbeddedStatement& statement) 
 }
 
 Status EmbeddedServer::LetOthersWork(std::string_view statement) {
+  const catalog::ChargesMemory charges(memory_.get());
   using Transaction = catalog::EmbeddedSession::Transaction;
   ASSIGN_OR_RETURN(const std::string temporary, session_->TemporaryNameIn(statement));
   if (!temporary.empty()) {

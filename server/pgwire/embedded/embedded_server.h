@@ -40,9 +40,10 @@ class EmbeddedServer {
                       const std::vector<WireColumn>& columns) = 0;
   };
 
-  // `observer`: may be null.
+  // `observer`, `memory`: may be null.
   EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings,
-                 std::unique_ptr<Observer> observer = nullptr);
+                 std::unique_ptr<Observer> observer = nullptr,
+                 std::shared_ptr<catalog::MemoryAccount> memory = nullptr);
 
   enum class State {
     kIdle,    // everything received is answered
@@ -155,6 +156,10 @@ class EmbeddedServer {
   Status NextOfScript();
   Status RunOne(std::string_view sql);
 
+  // Of what stays open from one message to the next.
+  Status CheckHeld();
+  void Forget(const std::shared_ptr<Source>& source);
+
   // Rows.
   Status RunOn();
   Status Emit();
@@ -200,8 +205,9 @@ class EmbeddedServer {
   const std::unique_ptr<catalog::EmbeddedSession> session_;
   SessionSettings settings_;
   const std::unique_ptr<Observer> observer_;
-  bool observed_ = false;  // the statement that runs
-  std::string parsing_;    // by Parse
+  const std::shared_ptr<catalog::MemoryAccount> memory_;  // of the user, all sessions together
+  bool observed_ = false;                                 // the statement that runs
+  std::string parsing_;                                   // by Parse
   std::string held_;
   size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;

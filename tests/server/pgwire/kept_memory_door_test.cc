@@ -115,5 +115,53 @@ print(c.execute('SELECT x FROM points WHERE id < 3 TO PREDICT y USING m').rowcou
   EXPECT_EQ(WithPsycopg(program), "53400 True\n2\n");
 }
 
+// What stays between two messages of a client: not more than is left for everybody else.
+TEST_F(KeptMemoryTest, OpenCursorsAndPortalsLeaveMemoryForOthers) {
+  const std::string cursors = R"(
+import itertools
+number = itertools.count()
+where = 'CONNINFO sslmode=disable'
+others = psycopg.connect(where.replace('user=ann', 'user=bob'), autocommit=True)
+def large():
+    print(others.execute('SELECT length(randomblob(25000000))').fetchall())
+def hold(sessions):
+    states = set()
+    for size in [25000000] * 6 + [8000000] * 6 + [2000000] * 6 + [500000] * 6 + [100000] * 6:
+        for one in sessions:
+            name = f'c{next(number)}'
+            try:
+                one.execute(f'DECLARE {name} CURSOR WITH HOLD FOR SELECT length(b), b FROM '
+                            f'(SELECT randomblob({size}) AS b UNION ALL SELECT 1)')
+                one.execute(f'MOVE 1 FROM {name}')
+            except psycopg.Error as e:
+                states.add(e.sqlstate)
+    print(states)
+hold([c])
+large()
+c.execute('CLOSE ALL')
+# Several sessions of one user are counted together.
+more = [psycopg.connect(where, autocommit=True) for _ in range(4)]
+hold(more)
+large()
+for one in more:
+    one.close()
+# A cache that a client makes large is given back.
+c.execute('PRAGMA cache_size = 100000')
+c.execute('CREATE TABLE wide AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n '
+          'WHERE i < 90) SELECT randomblob(1000000) AS b FROM n')
+c.execute('BEGIN')
+c.execute('DECLARE w CURSOR FOR SELECT CAST(sum(length(hex(b))) AS INTEGER) AS n FROM wide '
+          'UNION ALL SELECT 1')
+print(c.execute('FETCH 1 FROM w').fetchall())
+large()
+)";
+  std::string program = cursors;
+  const std::string_view conninfo = "CONNINFO";
+  program.replace(program.find(conninfo), conninfo.size(), Conninfo());
+  EXPECT_EQ(WithPsycopg(program),
+            "{'53200'}\n[(25000000,)]\n{'53200'}\n[(25000000,)]\n[(180000000,)]\n"
+            "[(25000000,)]\n");
+}
+
 }  // namespace
 }  // namespace sluice
