@@ -25,6 +25,13 @@ class KeptMemoryTest : public SqliteDoorTest {
                                   home_, SLUICE_BINARY, grpc_port_))
         .output;
   }
+  // The most bytes that the gateway had so far.
+  int64_t Peak() const {
+    const std::string kilobytes =
+        RunInShell(fmt::format("awk '/VmHWM/ {{print $2}}' /proc/{}/status", gateway_->pid()))
+            .output;
+    return std::stoll(kilobytes) << 10U;
+  }
   // Runs a program of Python with a connection `c`.
   std::string WithPsycopg(const std::string& program) const {
     std::ofstream(home_ + "/program.py")
@@ -161,6 +168,31 @@ large()
   EXPECT_EQ(WithPsycopg(program),
             "{'53200'}\n[(25000000,)]\n{'53200'}\n[(25000000,)]\n[(180000000,)]\n"
             "[(25000000,)]\n");
+}
+
+// PostgreSQL's functions of arrays, which are ours over SQLite, take no multiple of an array's
+// text.
+TEST_F(KeptMemoryTest, FunctionsOfArraysTakeNoMultipleOfTheirText) {
+  const std::string array = "('{' || replace(hex(zeroblob(5000000)), '00', '1,') || '1}')";
+  // What the text itself takes, several times.
+  EXPECT_EQ(
+      Psql("SELECT length(" + array + "), length('x' || " + array + " || 'y');", "-At").output,
+      "10000003|10000005\n");
+  const int64_t before = Peak();
+  EXPECT_EQ(Psql("SELECT array_length(" + array + ", 1);", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT array_upper(" + array + ", 1);", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT array_lower(" + array + ", 1);", "-At").output, "1\n");
+  EXPECT_EQ(Psql("SELECT length(array_to_string(" + array + ", ''));", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT pg_array_get(" + array + ", 5000001);", "-At").output, "1\n");
+  EXPECT_EQ(Psql("SELECT pg_any_equals('2', " + array + ");", "-At").output, "0\n");
+  constexpr int64_t kCopies = int64_t{100} << 20U;
+  EXPECT_LT(Peak() - before, kCopies);
+  EXPECT_THAT(Psql("SELECT array_to_string(" + array + ", printf('%.*c', 1000, 'x'));").output,
+              HasSubstr("54000"));
+  EXPECT_THAT(
+      Psql("SELECT string_to_array(replace(hex(zeroblob(15000000)), '00', ','), ',');").output,
+      HasSubstr("54000"));
+  EXPECT_THAT(Psql("SELECT parse_ident(" + array + ");").output, HasSubstr("name is too long"));
 }
 
 }  // namespace
