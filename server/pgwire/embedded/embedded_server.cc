@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sql/token_limit.h"
 #include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
@@ -332,6 +333,8 @@ Status EmbeddedServer::BeginScript(std::string_view body) {
   script_ = sql;
   prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));  // the unnamed one
   portals_.erase(portals_.begin(), portals_.upper_bound(""));
+  statements_.clear();
+  RETURN_IF_ERROR(catalog::CheckTokens(script_));
   statements_ = catalog::SplitEmbeddedScript(script_);
   next_ = 0;
   if (statements_.empty()) {

@@ -195,5 +195,41 @@ TEST_F(KeptMemoryTest, FunctionsOfArraysTakeNoMultipleOfTheirText) {
   EXPECT_THAT(Psql("SELECT parse_ident(" + array + ");").output, HasSubstr("name is too long"));
 }
 
+TEST_F(KeptMemoryTest, AMessageOfManyTokensIsRefused) {
+  const std::string refused = R"(
+large = 'SELECT ' + '1,' * 45000000 + '1'
+for prepare in (False, True):
+    try:
+        c.execute(large, prepare=prepare)
+    except psycopg.Error as e:
+        print(e.sqlstate)
+import psycopg.pq
+print(c.pgconn.prepare(b'', large.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE))
+many = 'CREATE TABLE many (a INTEGER); INSERT INTO many VALUES (1)' + ',(1)' * 100000
+c.execute(many)
+print(c.execute('SELECT count(*) FROM many').fetchall())
+# A long text is one.
+print(c.execute("SELECT length('{}') AS n".format('x' * 30000000)).fetchall())
+)";
+  // The message itself, a few times.
+  constexpr int64_t kSome = int64_t{1000} << 20U;
+  const int64_t before = Peak();
+  EXPECT_EQ(WithPsycopg(refused), "54000\n54000\nb'54000'\n[(100001,)]\n[(30000000,)]\n");
+  EXPECT_LT(Peak() - before, kSome);
+  std::ofstream(home_ + "/tokens.sql") << "SELECT " << [] {
+    std::string ones;
+    for (int i = 0; i < 10'000'000; ++i) {
+      ones += "1,";
+    }
+    return ones;
+  }() << "1;";
+  EXPECT_THAT(RunInShell(fmt::format("HOME={0} {1} sql --gateway 127.0.0.1:{2} -f {0}/tokens.sql "
+                                     "2>&1 | cut -c1-300",
+                                     home_, SLUICE_BINARY, grpc_port_))
+                  .output,
+              HasSubstr("54000"));
+  EXPECT_LT(Peak() - before, kSome);
+}
+
 }  // namespace
 }  // namespace sluice
