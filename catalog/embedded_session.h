@@ -82,6 +82,9 @@ class EmbeddedSession {
   // see; "": none.
   virtual Result<std::string> TemporaryNameIn(std::string_view sql) = 0;
 
+  // Gives back the memory of what can be read again.
+  virtual void ReleaseCaches() = 0;
+
   // Ends the running statement (57014). Callable from any thread.
   virtual void Interrupt() = 0;
 };

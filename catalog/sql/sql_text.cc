@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "base/letter_case.h"
+#include "catalog/sql/token_limit.h"
 
 namespace sluice::catalog {
 namespace {
@@ -48,6 +49,16 @@ class Lexer {
       }
     }
     return std::move(tokens_);
+  }
+
+  // Without keeping them.
+  bool HasMoreThan(size_t most) {
+    size_t count = 0;
+    while (count <= most && SkipBlanks()) {
+      Take();
+      ++count;
+    }
+    return count > most;
   }
 
  private:
@@ -213,6 +224,19 @@ std::string NameOf(std::string_view token, Dialect dialect) {
 
 std::vector<SqlToken> TokenizeSql(std::string_view sql, Dialect dialect) {
   return Lexer(sql, dialect).Run();
+}
+
+Status CheckTokens(std::string_view sql) {
+  // A token has a byte at least.
+  if (sql.size() <= kMostTokens || (!Lexer(sql, Dialect::kPostgres).HasMoreThan(kMostTokens) &&
+                                    !Lexer(sql, Dialect::kSqlite).HasMoreThan(kMostTokens))) {
+    return OkStatus();
+  }
+  return Status(
+             Code::kInvalidArgument,
+             fmt::format("the statement has more than {} words, values and symbols", kMostTokens))
+      .SqlState("54000")
+      .Hint("send it in parts, or rows by COPY, or values as parameters; a text counts as one");
 }
 
 std::string VerbOf(std::string_view sql, Dialect dialect) {

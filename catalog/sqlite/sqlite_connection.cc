@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -171,6 +172,13 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   const std::string name = location.in_memory() ? "the in-memory database" : location.path;
   const int how = access == Access::kReadOnly ? SQLITE_OPEN_READONLY
                                               : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  if (access == Access::kReadWrite && !location.in_memory()) {
+    // SQLite would let everybody read a new file; it gives its log the same rights. Through no
+    // descriptor: closing one would release the locks of another connection. An error here, such as
+    // that the file is there, is one of opening it, or none.
+    constexpr mode_t kNotForOthers = S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP;  // less the umask
+    [[maybe_unused]] const int made = mknod(location.path.c_str(), S_IFREG | kNotForOthers, 0);
+  }
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(location.uri.c_str(), &handle,
                                    how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);

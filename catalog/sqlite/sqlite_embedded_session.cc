@@ -341,6 +341,8 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     return std::string();
   }
 
+  void ReleaseCaches() override { sqlite3_db_release_memory(connection_->handle()); }
+
   void Interrupt() override { sqlite3_interrupt(connection_->handle()); }
 
  private:

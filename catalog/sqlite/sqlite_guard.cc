@@ -39,6 +39,8 @@ constexpr std::array<std::string_view, 24> kHarmless = {"table_info",
                                                         "reverse_unordered_selects",
                                                         "threads",
                                                         "ignore_check_constraints"};
+// SQLite's table of the numbers that it has given in columns with AUTOINCREMENT, of all tables.
+constexpr std::string_view kNumbers = "sqlite_sequence";
 constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
 
 // A token in lower case, without quotes: SQLite takes strings for names, too.
@@ -93,12 +95,20 @@ int SqliteGuard::Refuse(std::string why) {
 }
 
 int SqliteGuard::Ask(void* self, int action, const char* first, const char* second,
-                     const char* schema, const char* /*trigger*/) {
+                     const char* schema, const char* trigger) {
   auto& guard = *static_cast<SqliteGuard*>(self);
   if (guard.open_ > 0 || action == SQLITE_READ || action == SQLITE_SELECT) {
     return SQLITE_OK;
   }
   const auto text = [](const char* from) { return std::string(from == nullptr ? "" : from); };
+  // SQLite itself changes the numbers that it has given when a table goes, or gets another name.
+  const bool own_change = guard.remakes_ && trigger == nullptr;
+  if (!own_change && LowerAscii(text(first)) == kNumbers && text(schema) != "temp" &&
+      (action == SQLITE_INSERT || action == SQLITE_UPDATE || action == SQLITE_DELETE)) {
+    return guard.Refuse(
+        "permission denied for table sqlite_sequence: it has the numbers of Sluice's rows, too");
+  }
+  guard.remakes_ = guard.remakes_ || action == SQLITE_DROP_TABLE || action == SQLITE_ALTER_TABLE;
   return guard.AskFor(action, text(first), text(second), text(schema));
 }
 

@@ -38,6 +38,7 @@ class SqliteGuard {
   void BeginStep(bool vacuum) {
     refusal_.clear();
     made_.clear();
+    remakes_ = false;
     vacuum_ = vacuum;
   }
   bool vacuum() const { return vacuum_; }  // what has begun
@@ -54,7 +55,8 @@ class SqliteGuard {
   sqlite3* const connection_;
   int open_ = 0;
   bool vacuum_ = false;
-  std::string made_;  // the Sluice table that a trigger names or a RENAME would make; "": none
+  bool remakes_ = false;  // the statement drops or alters a table
+  std::string made_;      // the Sluice table that a trigger names or a RENAME would make; "": none
   std::string refusal_;
 };
 

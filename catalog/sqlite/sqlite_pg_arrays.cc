@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "catalog/sqlite/sqlite_functions_internal.h"
 
@@ -9,45 +8,74 @@
 namespace sluice::catalog {
 namespace {
 
-// The elements of an array's text ("{a,b}") or of a vector's ("1 2").
-std::vector<std::string> ElementsOf(std::string_view text) {
+// Calls `see` with the elements of an array's text ("{a,b}") or of a vector's ("1 2"), one after
+// another, until it returns false. They are not kept: an element of two bytes would take forty.
+template <typename See>
+void SeeElements(std::string_view text, See see) {
   const bool braces = text.starts_with('{') && text.ends_with('}');
   if (braces) {
     text = text.substr(1, text.size() - 2);
   }
-  std::vector<std::string> elements;
   std::string element;
   bool quoted = false;
-  bool any = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    any = true;
     if (c == '"' && braces) {
       quoted = !quoted;
     } else if (c == '\\' && quoted && i + 1 < text.size()) {
       element += text[++i];
     } else if (!quoted && c == (braces ? ',' : ' ')) {
-      elements.push_back(std::exchange(element, {}));
+      if (!see(std::string_view(element))) {
+        return;
+      }
+      element.clear();
     } else {
       element += c;
     }
   }
-  if (any) {
-    elements.push_back(element);
+  if (!text.empty()) {
+    see(std::string_view(element));
   }
-  return elements;
 }
+
+// Builds a function's text, which is outside of SQLite's memory, and no longer than a value may be.
+class AnswerText {
+ public:
+  explicit AnswerText(sqlite3_context* context)
+      : context_(context),
+        most_(static_cast<size_t>(
+            sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1))) {}
+
+  // False: it would be too long, and the function is to end.
+  bool Add(std::string_view more) {
+    if (more.size() > most_ - text_.size()) {
+      too_long_ = true;
+      return false;
+    }
+    text_ += more;
+    return true;
+  }
+  void End() { too_long_ ? sqlite3_result_error_toobig(context_) : Answer(context_, text_); }
+
+ private:
+  sqlite3_context* const context_;
+  const size_t most_;
+  std::string text_;
+  bool too_long_ = false;
+};
 
 std::string ArrayElement(sqlite3_value* value) {
   return IsNullValue(value) ? "NULL" : QuotedArrayElement(TextOf(value));
 }
 
 void MakeArray(sqlite3_context* context, int count, sqlite3_value** arguments) {
-  std::string array = "{";
-  for (int i = 0; i < count; ++i) {
-    array += (i == 0 ? "" : ",") + ArrayElement(arguments[i]);
+  AnswerText array(context);
+  bool fits = array.Add("{");
+  for (int i = 0; fits && i < count; ++i) {
+    fits = array.Add(i == 0 ? "" : ",") && array.Add(ArrayElement(arguments[i]));
   }
-  Answer(context, array + "}");
+  fits = fits && array.Add("}");
+  array.End();
 }
 
 // An aggregate's text so far.
@@ -105,19 +133,29 @@ void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** argument
     return;
   }
   const std::string sought(TextOf(arguments[0]));
-  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[1]));
-  sqlite3_result_int(context, std::count(elements.begin(), elements.end(), sought) > 0 ? 1 : 0);
+  bool found = false;
+  SeeElements(TextOf(arguments[1]), [&](std::string_view element) {
+    found = element == sought;
+    return !found;
+  });
+  sqlite3_result_int(context, found ? 1 : 0);
 }
 
 void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[0]));
   const int64_t first = TextOf(arguments[0]).starts_with('{') ? 1 : 0;  // vectors begin at 0
-  const int64_t at = sqlite3_value_int64(arguments[1]) - first;
-  if (IsNullValue(arguments[0]) || at < 0 || std::cmp_greater_equal(at, elements.size())) {
-    sqlite3_result_null(context);
+  const int64_t number = sqlite3_value_int64(arguments[1]);
+  sqlite3_result_null(context);
+  if (IsNullValue(arguments[0]) || number < first) {
     return;
   }
-  Answer(context, elements[static_cast<size_t>(at)]);
+  int64_t at = first;
+  SeeElements(TextOf(arguments[0]), [&](std::string_view element) {
+    if (at++ < number) {
+      return true;
+    }
+    Answer(context, element);
+    return false;
+  });
 }
 
 void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
@@ -125,27 +163,30 @@ void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** argu
     sqlite3_result_null(context);
     return;
   }
-  std::string joined;
+  const std::string separator(TextOf(arguments[1]));
+  AnswerText joined(context);
   bool first = true;
-  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
-    joined += first ? "" : TextOf(arguments[1]);
-    joined += element;
-    first = false;
-  }
-  Answer(context, joined);
+  SeeElements(TextOf(arguments[0]), [&](std::string_view element) {
+    return (std::exchange(first, false) || joined.Add(separator)) && joined.Add(element);
+  });
+  joined.End();
 }
 
 void ArrayJson(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  std::string json = "[";
-  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
-    json += json.size() > 1 ? ",\"" : "\"";
+  AnswerText json(context);
+  bool fits = json.Add("[");
+  bool first = true;
+  SeeElements(TextOf(arguments[0]), [&](std::string_view element) {
+    std::string quoted = std::exchange(first, false) ? "\"" : ",\"";
     for (const char c : element) {
-      json += c == '"' || c == '\\' ? "\\" : "";
-      json += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+      quoted += c == '"' || c == '\\' ? "\\" : "";
+      quoted += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
     }
-    json += '"';
-  }
-  Answer(context, json + "]");
+    fits = fits && json.Add(quoted) && json.Add("\"");
+    return fits;
+  });
+  fits = fits && json.Add("]");
+  json.End();
 }
 
 // string_to_array(text, separator)
@@ -154,33 +195,43 @@ void StringToArray(sqlite3_context* context, int /*count*/, sqlite3_value** argu
     sqlite3_result_null(context);
     return;
   }
-  const std::string_view separator = TextOf(arguments[1]);
+  const std::string separator(TextOf(arguments[1]));
   std::string_view rest = TextOf(arguments[0]);
-  std::string array = "{";
-  while (!rest.empty()) {
+  AnswerText array(context);
+  bool fits = array.Add("{");
+  bool first = true;
+  while (fits && !rest.empty()) {
     const size_t end =
         separator.empty() ? rest.size() : std::min(rest.find(separator), rest.size());
-    array += (array.size() > 1 ? "," : "") + QuotedArrayElement(rest.substr(0, end));
+    fits = array.Add(std::exchange(first, false) ? "" : ",") &&
+           array.Add(QuotedArrayElement(rest.substr(0, end)));
     if (end == rest.size()) {
       break;
     }
     rest.remove_prefix(end + separator.size());
     if (rest.empty()) {
-      array += ",\"\"";
+      fits = fits && array.Add(",\"\"");
     }
   }
-  Answer(context, array + "}");
+  fits = fits && array.Add("}");
+  array.End();
 }
 
 void ArrayLower(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  ElementsOf(TextOf(arguments[0])).empty() ? sqlite3_result_null(context)
-                                           : sqlite3_result_int(context, 1);
+  sqlite3_result_null(context);
+  SeeElements(TextOf(arguments[0]), [&](std::string_view /*element*/) {
+    sqlite3_result_int(context, 1);
+    return false;
+  });
 }
 
 void ArrayLength(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  const size_t size = ElementsOf(TextOf(arguments[0])).size();
-  size == 0 ? sqlite3_result_null(context)
-            : sqlite3_result_int64(context, static_cast<int64_t>(size));
+  int64_t size = 0;
+  SeeElements(TextOf(arguments[0]), [&](std::string_view /*element*/) {
+    ++size;
+    return true;
+  });
+  size == 0 ? sqlite3_result_null(context) : sqlite3_result_int64(context, size);
 }
 
 }  // namespace

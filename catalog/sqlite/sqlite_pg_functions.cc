@@ -228,6 +228,11 @@ void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) 
 
 // parse_ident('schema.name'): the parts, without their quotes.
 void ParseIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  constexpr size_t kMostOfNames = size_t{64} << 10;  // reading one takes thirty times its bytes
+  if (TextOf(arguments[0]).size() > kMostOfNames) {
+    sqlite3_result_error(context, "name is too long", -1);
+    return;
+  }
   const Result<TableName> name = ParseTableName(TextOf(arguments[0]), Dialect::kPostgres);
   if (IsNullValue(arguments[0]) || !name.ok()) {
     sqlite3_result_null(context);

@@ -10,6 +10,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/embedded_session.h"
 #include "catalog/sql/sqlstate.h"
+#include "catalog/sql/token_limit.h"
 #include "catalog/sqlite/sqlite_columns_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
@@ -48,6 +49,7 @@ class SqliteSource final : public DataSource {
                                 std::stop_token stop) override {
     // One connection for all statements, so that BEGIN; ...; COMMIT works.
     MutexLock lock(session_mutex_);
+    RETURN_IF_ERROR(CheckTokens(sql));
     const std::string own = InEmbeddedDialect(sql);
     if (guard_.has_value()) {
       guard_->Begin(own);
@@ -95,6 +97,7 @@ class SqliteSource final : public DataSource {
   size_t most_columns() const override { return 2'000; }  // SQLITE_MAX_COLUMN
 
   Result<Schema> Describe(std::string_view select) override {
+    RETURN_IF_ERROR(CheckTokens(select));
     const std::string own = InEmbeddedDialect(select);
     RETURN_IF_ERROR(CheckNothingOfSession(own));
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
@@ -108,6 +111,7 @@ class SqliteSource final : public DataSource {
   Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
                                               const Schema& /*schema*/) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    RETURN_IF_ERROR(CheckTokens(select));
     return SqliteKeys(*connection, InEmbeddedDialect(select));
   }
 
@@ -120,6 +124,7 @@ class SqliteSource final : public DataSource {
         read.emplace(touched.schema == nullptr ? "" : touched.schema, touched.first);
       }
     };
+    RETURN_IF_ERROR(CheckTokens(select));
     RETURN_IF_ERROR(connection->PrepareSelect(InEmbeddedDialect(select), note).status());
     std::vector<TableName> tables;
     for (const auto& [schema, name] : read) {
@@ -133,19 +138,23 @@ class SqliteSource final : public DataSource {
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    RETURN_IF_ERROR(CheckTokens(select));
     const std::string own = InEmbeddedDialect(select);
     RETURN_IF_ERROR(connection->PrepareSelect(own).status());
     return ExecuteOnSqlite(*connection, own, receiver, database_.stop()).status();
   }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {
+    RETURN_IF_ERROR(CheckTokens(select));
     return SqliteStatistics(database_, InEmbeddedDialect(select), schema, options);
   }
   Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
+    RETURN_IF_ERROR(CheckTokens(select));
     return EstimateSqliteCut(database_, InEmbeddedDialect(select), options);
   }
   Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
                                                const DatasetOptions& options) override {
+    RETURN_IF_ERROR(CheckTokens(select));
     return OpenSqliteDataset(database_, url_, InEmbeddedDialect(select), options);
   }
   Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {

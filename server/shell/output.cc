@@ -79,6 +79,21 @@ class CsvPrinter final : public BufferedPrinter {
   }
 };
 
+// A control character, C1's among them, would drive a terminal: appends JSON's escape for it.
+// `length`: of the character at `at`. False: it is none.
+bool AppendJsonControl(std::string_view text, size_t at, size_t length, std::string& json) {
+  const auto c = static_cast<unsigned char>(text[at]);
+  if (length == 1 && (c < 0x20 || c == 0x7F)) {
+    json += fmt::format("\\u{:04x}", c);
+    return true;
+  }
+  if (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0) {
+    json += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[at + 1]));
+    return true;
+  }
+  return false;
+}
+
 void AppendJsonText(std::string_view text, std::string& json) {
   json += '"';
   for (size_t i = 0; i < text.size();) {
@@ -94,11 +109,7 @@ void AppendJsonText(std::string_view text, std::string& json) {
       json += c;
     } else if (c == '\n') {
       json += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      json += fmt::format("\\u{:04x}", c);
-    } else if (c == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0) {  // C1 controls
-      json += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[i + 1]));
-    } else {
+    } else if (!AppendJsonControl(text, i, length, json)) {
       json += text.substr(i, length);
     }
     i += length;
@@ -131,6 +142,11 @@ std::optional<std::string> OnOneLine(const std::string& json) {
   bool in_text = false;
   for (size_t i = 0; i < json.size(); ++i) {
     const char c = json[i];
+    if (const size_t length = in_text ? CharacterAt(json, i).bytes : 0;
+        length > 0 && AppendJsonControl(json, i, length, line)) {
+      i += length - 1;
+      continue;
+    }
     if (in_text && c == '\\') {
       line += c;
       line += json[++i];

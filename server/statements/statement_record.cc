@@ -32,6 +32,9 @@ std::string_view Masked(catalog::SqlToken::Kind kind, std::string_view written, 
 }  // namespace
 
 std::string RecordedText(std::string_view sql, catalog::Dialect dialect, size_t most) {
+  // What is recorded is its beginning, and each token kept would take many times its bytes.
+  constexpr size_t kMostRead = size_t{256} << 10;
+  sql = sql.substr(0, std::max(kMostRead, 2 * most));
   std::string translated;
   if (dialect == catalog::Dialect::kSqlite) {  // it knows no E'...', no $$...$$
     sql = translated = catalog::InEmbeddedDialect(sql);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sql/token_limit.h"
 #include "server/pgwire/embedded/embedded_server.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
@@ -29,6 +30,7 @@ Status EmbeddedServer::Parse(std::string_view body) {
     return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", message.name))
         .SqlState("42P05");
   }
+  RETURN_IF_ERROR(catalog::CheckTokens(script_));
   const std::vector<Span> statements = catalog::SplitEmbeddedScript(script_);
   if (statements.size() > 1) {
     return SyntaxError("cannot insert multiple commands into a prepared statement");

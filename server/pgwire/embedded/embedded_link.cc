@@ -1,17 +1,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
-#include "server/pgwire/password_file.h"
 #include "server/pgwire/ready_sockets_internal.h"
 #include "server/statements/statement_record.h"
 
@@ -21,8 +18,6 @@ namespace {
 // Clients choose their queries by PostgreSQL's version; SQLite's would mean nothing to them.
 constexpr std::string_view kVersionNumber = "15.0 (Sluice, SQLite)";
 constexpr std::string_view kVersion = "PostgreSQL 15.0 (Sluice, SQLite) on a file, 64-bit";
-// Statements that run at the same time; further ones wait for a thread.
-constexpr unsigned kLeastThreads = 8;
 // Limit for bytes that one side has written and the other has not taken; above it the writer waits.
 constexpr size_t kMostUntaken = size_t{1} << 20;
 // As for the catalog's connections (sqlite_connection.cc).
@@ -86,31 +81,18 @@ std::vector<std::string> OwnSettings(const SessionSettings& settings) {
 
 }  // namespace
 
-EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url,
-                                   std::string password_file, Audit& audit)
-    : context_(context),
-      url_(std::move(url)),
-      password_file_(std::move(password_file)),
-      audit_(audit),
-      threads_(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency())) {}
-
-EmbeddedDatabase::~EmbeddedDatabase() {
-  threads_.join();
-}
-
-std::vector<std::string> EmbeddedDatabase::Users() const {
-  Result<std::vector<std::string>> users =
-      password_file_.empty() ? std::vector<std::string>() : UsersOf(password_file_);
-  return users.ok() ? *std::move(users) : std::vector<std::string>();
-}
-
 // The server belongs to the thread that works on it, or to the I/O thread if none does. Everything
 // else belongs to the I/O thread.
 struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine> {
-  Engine(EmbeddedDatabase& home, std::unique_ptr<EmbeddedServer> embedded)
-      : database(home), server(std::move(embedded)), pause(home.context()) {}
+  Engine(EmbeddedDatabase& home, std::string of_user, std::unique_ptr<EmbeddedServer> embedded)
+      : database(home),
+        user(std::move(of_user)),
+        server(std::move(embedded)),
+        pause(home.context()) {}
 
   using Work = std::function<void(EmbeddedServer&)>;
+  // What to do with work when it gets a thread.
+  enum class Instead { kWork, kCancel, kNothing };
 
   // Starts a thread on the pending work, unless one is at it already.
   void Go() {
@@ -137,25 +119,45 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 
   void Start(Work task, bool works) {
     working = true;
-    boost::asio::post(database.threads(), [self = shared_from_this(), task = std::move(task),
-                                           works] {
-      std::string said;
-      EmbeddedServer::State after = EmbeddedServer::State::kIdle;
-      const Status done = Guarded("serving an embedded session", [&] {
-        task(*self->server);
-        if (works) {
-          after = self->server->Work(&said);
-        }
-        return OkStatus();
-      });
-      if (!done.ok()) {
-        AppendError(said, done, {}, 0, "FATAL");
-        after = EmbeddedServer::State::kEnded;
-      }
-      ReadySockets::Post(self->database.context(), [self, said = std::move(said), after]() mutable {
-        self->Worked(std::move(said), after);
-      });
-    });
+    instead = Instead::kWork;
+    ticket = database.Run(
+        user,
+        [self = shared_from_this(), task = std::move(task), works]() -> std::function<void()> {
+          std::string said;
+          EmbeddedServer::State after = EmbeddedServer::State::kIdle;
+          if (self->instead == Instead::kNothing) {
+            return [self] { self->Worked({}, EmbeddedServer::State::kEnded); };
+          }
+          const Status done = Guarded("serving an embedded session", [&] {
+            if (works && self->instead == Instead::kCancel) {
+              self->server->CancelNext();
+            }
+            task(*self->server);
+            if (works) {
+              after = self->server->Work(&said);
+            }
+            return OkStatus();
+          });
+          if (!done.ok()) {
+            AppendError(said, done, {}, 0, "FATAL");
+            after = EmbeddedServer::State::kEnded;
+          }
+          return [self, said = std::move(said), after]() mutable {
+            self->Worked(std::move(said), after);
+          };
+        });
+  }
+
+  // Interrupts the work that runs; of what waits for a thread, only `then` is done.
+  void Interrupt(Instead then) {
+    if (!working) {
+      return;
+    }
+    if (database.Hurry(user, ticket)) {
+      instead = then;
+    } else {
+      server->session().Interrupt();
+    }
   }
 
   void Worked(std::string said, EmbeddedServer::State after) {
@@ -203,12 +205,15 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   }
 
   EmbeddedDatabase& database;
+  const std::string user;
   const std::unique_ptr<EmbeddedServer> server;
+  FairTurns::Ticket ticket = 0;
   boost::asio::steady_timer pause;
   std::chrono::steady_clock::time_point patience;  // limit for waiting for a lock
   int looks = 0;
   EmbeddedServer::State state = EmbeddedServer::State::kIdle;
   bool working = false;
+  Instead instead = Instead::kWork;  // not written while a thread has the work
   bool retry = false;
   bool cancelled = false;
   bool closed = false;
@@ -222,32 +227,35 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 
 void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup,
                         const AuditedClient& client, Opened then) {
-  boost::asio::post(database.threads(), [&database, startup, client, then = std::move(then)] {
-    catalog::EmbeddedSession::Options options;
-    options.user = startup.Find("user");
-    options.database = startup.Find("database");
-    options.database = options.database.empty() ? options.user : options.database;
-    options.other_users = database.Users();
-    std::erase(options.other_users, options.user);
-    options.version = kVersion;
-    options.version_number = kVersionNumber;
-    Result<std::unique_ptr<catalog::EmbeddedSession>> session =
-        catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
-    if (!session.ok()) {
-      ReadySockets::Post(database.context(), [then, status = session.status()] { then(status); });
-      return;
-    }
-    SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
-    auto parameters = settings.Reported();
-    auto engine = std::make_shared<Engine>(
-        database, std::make_unique<EmbeddedServer>(
-                      *std::move(session), std::move(settings),
-                      std::make_unique<AuditedStatements>(database.audit(), client)));
-    ReadySockets::Post(database.context(),
-                       [then, engine = std::move(engine), parameters = std::move(parameters)] {
-                         then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
-                       });
-  });
+  database.Run(
+      EmbeddedDatabase::kShort,
+      [&database, startup, client, memory = database.MemoryOf(std::string(startup.Find("user"))),
+       then = std::move(then)]() -> std::function<void()> {
+        const catalog::ChargesMemory charges(memory.get());
+        catalog::EmbeddedSession::Options options;
+        options.user = startup.Find("user");
+        options.database = startup.Find("database");
+        options.database = options.database.empty() ? options.user : options.database;
+        options.other_users = database.Users();
+        std::erase(options.other_users, options.user);
+        options.version = kVersion;
+        options.version_number = kVersionNumber;
+        Result<std::unique_ptr<catalog::EmbeddedSession>> session =
+            catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
+        if (!session.ok()) {
+          return [then, status = session.status()] { then(status); };
+        }
+        SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
+        auto parameters = settings.Reported();
+        auto engine = std::make_shared<Engine>(
+            database, options.user,
+            std::make_unique<EmbeddedServer>(
+                *std::move(session), std::move(settings),
+                std::make_unique<AuditedStatements>(database.audit(), client), memory));
+        return [then, engine = std::move(engine), parameters = std::move(parameters)] {
+          then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
+        };
+      });
 }
 
 EmbeddedLink::EmbeddedLink(std::shared_ptr<Engine> engine,
@@ -310,16 +318,14 @@ void EmbeddedLink::Close() {
   engine.read_then = nullptr;
   engine.sent_then = nullptr;
   engine.tasks.clear();
-  if (engine.working) {
-    engine.server->session().Interrupt();
-  }
+  engine.Interrupt(Engine::Instead::kNothing);
 }
 
 void EmbeddedLink::Cancel() {
   if (engine_->state == EmbeddedServer::State::kLocked) {
     engine_->cancelled = true;
-  } else if (engine_->working) {
-    engine_->server->session().Interrupt();
+  } else {
+    engine_->Interrupt(Engine::Instead::kCancel);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/status.h"
 #include "server/pgwire/byte_link_internal.h"
 #include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/embedded/fair_turns.h"
 #include "server/pgwire/messages.h"
 #include "server/statements/audit.h"
 
@@ -30,7 +32,15 @@ class EmbeddedDatabase {
   ~EmbeddedDatabase();
 
   boost::asio::io_context& context() { return context_; }
-  boost::asio::thread_pool& threads() { return threads_; }
+  // Whose turns logins have, and what ends at once: they wait for no statement.
+  static constexpr const char* kShort = "";
+  // `work` runs on a thread, as soon as this user gets one; what it returns then runs on the I/O
+  // thread.
+  using Work = std::function<std::function<void()>()>;
+  FairTurns::Ticket Run(const std::string& user, Work work);
+  // Soon, but not at once, it waits behind nobody's statements: for what takes a moment. False: it
+  // does not wait.
+  bool Hurry(const std::string& user, FairTurns::Ticket ticket);
   const std::string& url() const { return url_; }
   Audit& audit() const { return audit_; }
   // Who may log in; nobody where the file cannot be read any more.
@@ -39,12 +49,19 @@ class EmbeddedDatabase {
   // Number of the next session, by which its client identifies it.
   uint32_t NextProcess() { return ++last_process_; }
 
+  // Of all sessions of a user.
+  std::shared_ptr<catalog::MemoryAccount> MemoryOf(const std::string& user);
+
  private:
+  void RunNext();
+
   boost::asio::io_context& context_;
   const std::string url_;
   const std::string password_file_;
   Audit& audit_;
   const std::shared_ptr<catalog::SharedCatalogs> catalogs_ = catalog::MakeSharedCatalogs();
+  std::map<std::string, std::weak_ptr<catalog::MemoryAccount>> memory_;
+  FairTurns turns_;
   boost::asio::thread_pool threads_;
   uint32_t last_process_ = 0;
 };

@@ -52,6 +52,12 @@ Status EmbeddedServer::RunOn() {
   }
   while (out_->size() < kEnoughSaid) {
     if (source.done || (running.limit >= 0 && running.rows >= running.limit)) {
+      if (!source.done) {
+        if (const Status held = CheckHeld(); !held.ok()) {
+          Forget(running.source);
+          return held;
+        }
+      }
       Complete();
       return OkStatus();
     }

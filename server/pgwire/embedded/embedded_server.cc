@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sql/token_limit.h"
 #include "server/pgwire/sql/binary_forms_internal.h"
 #include "server/pgwire/sql/sql_words_internal.h"
 
@@ -19,17 +20,19 @@ constexpr size_t kWorkedOn = size_t{64} << 10;
 }  // namespace
 
 EmbeddedServer::EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session,
-                               SessionSettings settings, std::unique_ptr<Observer> observer)
+                               SessionSettings settings, std::unique_ptr<Observer> observer,
+                               std::shared_ptr<catalog::MemoryAccount> memory)
     : session_(std::move(session)),
       settings_(std::move(settings)),
-      observer_(std::move(observer)) {}
+      observer_(std::move(observer)),
+      memory_(std::move(memory)) {}
 
 Status EmbeddedServer::Begins(std::string_view sql) {
   if (observer_ != nullptr && !observed_) {
     RETURN_IF_ERROR(observer_->Begins(sql));
     observed_ = true;
   }
-  return OkStatus();
+  return std::exchange(cancel_next_, false) ? Cancelled("cancelled") : OkStatus();
 }
 
 void EmbeddedServer::Ends(const Status& outcome, std::string_view tag, const Running* running) {
@@ -49,11 +52,19 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
   if (out_->size() < kEnoughSaid) {
     copies_.Clear();
   }
+  const catalog::ChargesMemory charges(memory_.get());
+  const State after = WorkOn();
+  cancel_next_ = false;
+  return after;
+}
+
+EmbeddedServer::State EmbeddedServer::WorkOn() {
   while (out_->size() < kEnoughSaid && !ended_) {
     Status status;
     size_t consumed = 0;
+    const bool cancels = cancel_next_;
     if (running_.has_value()) {
-      status = RunOn();
+      status = std::exchange(cancel_next_, false) ? Cancelled("cancelled") : RunOn();
     } else if (in_script_ && !copying_.has_value()) {
       status = NextOfScript();
     } else {
@@ -73,6 +84,9 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
       Fail(locked ? *gives_up_ : status);
     }
     gives_up_.reset();
+    if (cancels && !cancel_next_ && !ended_) {
+      return State::kMore;
+    }
   }
   return ended_ ? State::kEnded : State::kMore;
 }
@@ -242,6 +256,20 @@ void EmbeddedServer::EndPortals() {
   }
 }
 
+Status EmbeddedServer::CheckHeld() {
+  if (memory_ == nullptr || catalog::CheckHeldMemory(*memory_, copies_.bytes()).ok()) {
+    return OkStatus();
+  }
+  session_->ReleaseCaches();
+  return catalog::CheckHeldMemory(*memory_, copies_.bytes());
+}
+
+// A portal or cursor that holds too much: a failed transaction, or WITH HOLD, would keep it.
+void EmbeddedServer::Forget(const std::shared_ptr<Source>& source) {
+  std::erase_if(portals_, [&](const auto& named) { return named.second.source == source; });
+  std::erase_if(cursors_, [&](const auto& named) { return named.second.source == source; });
+}
+
 // `statement`: nullptr for one of SQLite's own.
 Status EmbeddedServer::CheckBlock(const SessionStatement* statement) const {
   using Kind = SessionStatement::Kind;
@@ -265,6 +293,7 @@ Status EmbeddedServer::CheckWrites(const catalog::EmbeddedStatement& statement) 
 }
 
 Status EmbeddedServer::LetOthersWork(std::string_view statement) {
+  const catalog::ChargesMemory charges(memory_.get());
   using Transaction = catalog::EmbeddedSession::Transaction;
   ASSIGN_OR_RETURN(const std::string temporary, session_->TemporaryNameIn(statement));
   if (!temporary.empty()) {
@@ -304,6 +333,8 @@ Status EmbeddedServer::BeginScript(std::string_view body) {
   script_ = sql;
   prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));  // the unnamed one
   portals_.erase(portals_.begin(), portals_.upper_bound(""));
+  statements_.clear();
+  RETURN_IF_ERROR(catalog::CheckTokens(script_));
   statements_ = catalog::SplitEmbeddedScript(script_);
   next_ = 0;
   if (statements_.empty()) {

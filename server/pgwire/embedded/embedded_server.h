@@ -40,9 +40,10 @@ class EmbeddedServer {
                       const std::vector<WireColumn>& columns) = 0;
   };
 
-  // `observer`: may be null.
+  // `observer`, `memory`: may be null.
   EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings,
-                 std::unique_ptr<Observer> observer = nullptr);
+                 std::unique_ptr<Observer> observer = nullptr,
+                 std::shared_ptr<catalog::MemoryAccount> memory = nullptr);
 
   enum class State {
     kIdle,    // everything received is answered
@@ -55,6 +56,9 @@ class EmbeddedServer {
   State Work(std::string* out);
   // Ends the statement that waits for a lock with this error.
   void StopWaiting(Status why) { gives_up_ = std::move(why); }
+
+  // The next that Work does for a statement is to fail it (57014), after which it pauses.
+  void CancelNext() { cancel_next_ = true; }
 
   // Call before other connections read and write for a statement of ours: the session releases
   // locks that it holds only for reading. 25001: it has written; 0A000: the statement names
@@ -126,6 +130,7 @@ class EmbeddedServer {
   };
 
   // The loop.
+  State WorkOn();
   bool Stopped(const Status& status);
   std::optional<std::pair<char, std::string_view>> NextMessage();
   void Consume(size_t bytes);
@@ -150,6 +155,10 @@ class EmbeddedServer {
   Status BeginScript(std::string_view body);
   Status NextOfScript();
   Status RunOne(std::string_view sql);
+
+  // Of what stays open from one message to the next.
+  Status CheckHeld();
+  void Forget(const std::shared_ptr<Source>& source);
 
   // Rows.
   Status RunOn();
@@ -196,14 +205,16 @@ class EmbeddedServer {
   const std::unique_ptr<catalog::EmbeddedSession> session_;
   SessionSettings settings_;
   const std::unique_ptr<Observer> observer_;
-  bool observed_ = false;  // the statement that runs
-  std::string parsing_;    // by Parse
+  const std::shared_ptr<catalog::MemoryAccount> memory_;  // of the user, all sessions together
+  bool observed_ = false;                                 // the statement that runs
+  std::string parsing_;                                   // by Parse
   std::string held_;
   size_t at_ = 0;  // offset in held_
   std::string* out_ = nullptr;
   catalog::CellCopies copies_;  // in out_
   bool ended_ = false;
   std::optional<Status> gives_up_;
+  bool cancel_next_ = false;
 
   Block block_ = Block::kNone;
   bool read_only_ = false;  // of the block

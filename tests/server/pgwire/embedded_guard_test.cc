@@ -58,6 +58,45 @@ TEST_F(EmbeddedGuardTest, NoOtherFiles) {
   EXPECT_FALSE(std::filesystem::exists("copy.db"));
 }
 
+// What SQLite counts for AUTOINCREMENT is in one table, of Sluice's jobs, too.
+TEST_F(EmbeddedGuardTest, NumbersOfRowsAreSqlitesOwn) {
+  Ask(*server_, "CREATE TABLE n (id INTEGER PRIMARY KEY AUTOINCREMENT, a INTEGER)");
+  Ask(*server_, "INSERT INTO n (a) VALUES (1), (2)");
+  Ask(*server_, "CREATE TABLE watched (a INTEGER)");
+  Ask(*server_, "CREATE TRIGGER w AFTER DELETE ON watched BEGIN DELETE FROM sqlite_sequence; END");
+  Ask(*server_, "INSERT INTO watched VALUES (1)");
+  for (const char* sql : {
+           "INSERT INTO sqlite_sequence VALUES ('sluice_jobs', 9223372036854775807)",
+           "INSERT OR REPLACE INTO main.sqlite_sequence VALUES ('sluice_jobs', 1)",
+           "UPDATE sqlite_sequence SET seq = 0",
+           "UPDATE \"SQLITE_Sequence\" SET name = 'sluice_jobs'",
+           "DELETE FROM sqlite_sequence WHERE name = 'sluice_jobs'",
+           "WITH x AS (SELECT 1) DELETE FROM [sqlite_sequence]",
+           "DELETE FROM watched",
+       }) {
+    ExpectRefused(sql);
+  }
+  EXPECT_EQ(Ask(*server_, "SELECT name, seq FROM sqlite_sequence")[1], "DataRow n | 2");
+  EXPECT_EQ(First("ALTER TABLE n RENAME TO m"), "CommandComplete ALTER TABLE");
+  EXPECT_EQ(First("INSERT INTO m (a) VALUES (3)"), "CommandComplete INSERT 0 1");
+  EXPECT_EQ(Ask(*server_, "SELECT name, seq FROM sqlite_sequence")[1], "DataRow m | 3");
+  EXPECT_EQ(First("DROP TABLE m"), "CommandComplete DROP TABLE");
+  EXPECT_EQ(Ask(*server_, "SELECT count(*) FROM sqlite_sequence")[1], "DataRow 0");
+}
+
+// A table that goes takes rows of others with it, whose triggers are the client's.
+TEST_F(EmbeddedGuardTest, NoTriggerOfADroppedTablesRowsChangesNumbers) {
+  Ask(*server_, "CREATE TABLE n (id INTEGER PRIMARY KEY AUTOINCREMENT)");
+  Ask(*server_, "INSERT INTO n VALUES (7)");
+  Ask(*server_, "CREATE TABLE parent (id INTEGER PRIMARY KEY)");
+  Ask(*server_, "CREATE TABLE child (p INTEGER REFERENCES parent ON DELETE CASCADE)");
+  Ask(*server_, "CREATE TRIGGER w AFTER DELETE ON child BEGIN DELETE FROM sqlite_sequence; END");
+  Ask(*server_, "INSERT INTO parent VALUES (1)");
+  Ask(*server_, "INSERT INTO child VALUES (1)");
+  ExpectRefused("DROP TABLE parent");
+  EXPECT_EQ(Ask(*server_, "SELECT seq FROM sqlite_sequence")[1], "DataRow 7");
+}
+
 // VACUUM is prepared, and others after it, before it runs.
 TEST_F(EmbeddedGuardTest, AVacuumThatWasPreparedEarlierRuns) {
   std::string said;

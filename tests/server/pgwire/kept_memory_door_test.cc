@@ -25,6 +25,13 @@ class KeptMemoryTest : public SqliteDoorTest {
                                   home_, SLUICE_BINARY, grpc_port_))
         .output;
   }
+  // The most bytes that the gateway had so far.
+  int64_t Peak() const {
+    const std::string kilobytes =
+        RunInShell(fmt::format("awk '/VmHWM/ {{print $2}}' /proc/{}/status", gateway_->pid()))
+            .output;
+    return std::stoll(kilobytes) << 10U;
+  }
   // Runs a program of Python with a connection `c`.
   std::string WithPsycopg(const std::string& program) const {
     std::ofstream(home_ + "/program.py")
@@ -113,6 +120,115 @@ print(state, made > 100)
 print(c.execute('SELECT x FROM points WHERE id < 3 TO PREDICT y USING m').rowcount)
 )";
   EXPECT_EQ(WithPsycopg(program), "53400 True\n2\n");
+}
+
+// What stays between two messages of a client: not more than is left for everybody else.
+TEST_F(KeptMemoryTest, OpenCursorsAndPortalsLeaveMemoryForOthers) {
+  const std::string cursors = R"(
+import itertools
+number = itertools.count()
+where = 'CONNINFO sslmode=disable'
+others = psycopg.connect(where.replace('user=ann', 'user=bob'), autocommit=True)
+def large():
+    print(others.execute('SELECT length(randomblob(25000000))').fetchall())
+def hold(sessions):
+    states = set()
+    for size in [25000000] * 6 + [8000000] * 6 + [2000000] * 6 + [500000] * 6 + [100000] * 6:
+        for one in sessions:
+            name = f'c{next(number)}'
+            try:
+                one.execute(f'DECLARE {name} CURSOR WITH HOLD FOR SELECT length(b), b FROM '
+                            f'(SELECT randomblob({size}) AS b UNION ALL SELECT 1)')
+                one.execute(f'MOVE 1 FROM {name}')
+            except psycopg.Error as e:
+                states.add(e.sqlstate)
+    print(states)
+hold([c])
+large()
+c.execute('CLOSE ALL')
+# Several sessions of one user are counted together.
+more = [psycopg.connect(where, autocommit=True) for _ in range(4)]
+hold(more)
+large()
+for one in more:
+    one.close()
+# A cache that a client makes large is given back.
+c.execute('PRAGMA cache_size = 100000')
+c.execute('CREATE TABLE wide AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n '
+          'WHERE i < 90) SELECT randomblob(1000000) AS b FROM n')
+c.execute('BEGIN')
+c.execute('DECLARE w CURSOR FOR SELECT CAST(sum(length(hex(b))) AS INTEGER) AS n FROM wide '
+          'UNION ALL SELECT 1')
+print(c.execute('FETCH 1 FROM w').fetchall())
+large()
+)";
+  std::string program = cursors;
+  const std::string_view conninfo = "CONNINFO";
+  program.replace(program.find(conninfo), conninfo.size(), Conninfo());
+  EXPECT_EQ(WithPsycopg(program),
+            "{'53200'}\n[(25000000,)]\n{'53200'}\n[(25000000,)]\n[(180000000,)]\n"
+            "[(25000000,)]\n");
+}
+
+// PostgreSQL's functions of arrays, which are ours over SQLite, take no multiple of an array's
+// text.
+TEST_F(KeptMemoryTest, FunctionsOfArraysTakeNoMultipleOfTheirText) {
+  const std::string array = "('{' || replace(hex(zeroblob(5000000)), '00', '1,') || '1}')";
+  // What the text itself takes, several times.
+  EXPECT_EQ(
+      Psql("SELECT length(" + array + "), length('x' || " + array + " || 'y');", "-At").output,
+      "10000003|10000005\n");
+  const int64_t before = Peak();
+  EXPECT_EQ(Psql("SELECT array_length(" + array + ", 1);", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT array_upper(" + array + ", 1);", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT array_lower(" + array + ", 1);", "-At").output, "1\n");
+  EXPECT_EQ(Psql("SELECT length(array_to_string(" + array + ", ''));", "-At").output, "5000001\n");
+  EXPECT_EQ(Psql("SELECT pg_array_get(" + array + ", 5000001);", "-At").output, "1\n");
+  EXPECT_EQ(Psql("SELECT pg_any_equals('2', " + array + ");", "-At").output, "0\n");
+  constexpr int64_t kCopies = int64_t{100} << 20U;
+  EXPECT_LT(Peak() - before, kCopies);
+  EXPECT_THAT(Psql("SELECT array_to_string(" + array + ", printf('%.*c', 1000, 'x'));").output,
+              HasSubstr("54000"));
+  EXPECT_THAT(
+      Psql("SELECT string_to_array(replace(hex(zeroblob(15000000)), '00', ','), ',');").output,
+      HasSubstr("54000"));
+  EXPECT_THAT(Psql("SELECT parse_ident(" + array + ");").output, HasSubstr("name is too long"));
+}
+
+TEST_F(KeptMemoryTest, AMessageOfManyTokensIsRefused) {
+  const std::string refused = R"(
+large = 'SELECT ' + '1,' * 45000000 + '1'
+for prepare in (False, True):
+    try:
+        c.execute(large, prepare=prepare)
+    except psycopg.Error as e:
+        print(e.sqlstate)
+import psycopg.pq
+print(c.pgconn.prepare(b'', large.encode()).error_field(psycopg.pq.DiagnosticField.SQLSTATE))
+many = 'CREATE TABLE many (a INTEGER); INSERT INTO many VALUES (1)' + ',(1)' * 100000
+c.execute(many)
+print(c.execute('SELECT count(*) FROM many').fetchall())
+# A long text is one.
+print(c.execute("SELECT length('{}') AS n".format('x' * 30000000)).fetchall())
+)";
+  // The message itself, a few times.
+  constexpr int64_t kSome = int64_t{1000} << 20U;
+  const int64_t before = Peak();
+  EXPECT_EQ(WithPsycopg(refused), "54000\n54000\nb'54000'\n[(100001,)]\n[(30000000,)]\n");
+  EXPECT_LT(Peak() - before, kSome);
+  std::ofstream(home_ + "/tokens.sql") << "SELECT " << [] {
+    std::string ones;
+    for (int i = 0; i < 10'000'000; ++i) {
+      ones += "1,";
+    }
+    return ones;
+  }() << "1;";
+  EXPECT_THAT(RunInShell(fmt::format("HOME={0} {1} sql --gateway 127.0.0.1:{2} -f {0}/tokens.sql "
+                                     "2>&1 | cut -c1-300",
+                                     home_, SLUICE_BINARY, grpc_port_))
+                  .output,
+              HasSubstr("54000"));
+  EXPECT_LT(Peak() - before, kSome);
 }
 
 }  // namespace

@@ -98,6 +98,17 @@ TEST(Output, JsonReplacesWhatIsNotUtf8) {
             "\xE4\xBD\xA0\\u0001\", \"b\": \"\\\\x00ff\"}\n");
 }
 
+// JSON lets DEL and C1's control characters (U+009B is ESC [) stand in a text as they are.
+TEST(Output, JsonOfADatabaseDrivesNoTerminal) {
+  executor::ResultRows rows(
+      Schema{{{"t", DataType::kText, "text"}, {"j", DataType::kText, "jsonb"}}});
+  rows.Add(
+      {std::string("\x1b[2J\x7f\xC2\x9B"), std::string("{\"a\xC2\x9B\": [\"\x7f\xC2\xA0\"]}")});
+  EXPECT_EQ(Print(OutputFormat::kJson, rows),
+            "{\"t\": \"\\u001b[2J\\u007f\\u009b\", "
+            "\"j\": {\"a\\u009b\":[\"\\u007f\xC2\xA0\"]}}\n");
+}
+
 TEST(Output, TableShowsControlCharactersHarmlesslyAndCountsWideOnes) {
   executor::ResultRows rows(Schema{{{"t", DataType::kText, "text"}, {"u", DataType::kText, ""}}});
   rows.Add({std::string("\x1b[2J"), std::string("x")});
