@@ -1,5 +1,3 @@
-#include <fmt/core.h>
-
 #include <cmath>
 
 #include "models/trees/saved_tree_internal.h"
@@ -37,7 +35,7 @@ void SavedTreeCheck::CheckArrays(const SavedTree& tree) {
     whole = whole && array.size() == nodes * sizeof(int32_t);
   }
   Require(whole && tree.default_left.size() == nodes && tree.split_type.size() == nodes,
-          fmt::format("its arrays do not have {} nodes", tree.nodes));
+          "its arrays do not have {} nodes", tree.nodes);
 }
 
 // libxgboost takes the next node that splits by categories from their list, and makes a bit set of
@@ -85,7 +83,7 @@ void SavedTreeCheck::CheckNodes(const SavedTree& tree) {
       }
       const bool fresh = child > 0 && child < tree.nodes && !visited_[static_cast<size_t>(child)];
       Require(fresh && tree.Parent(child) == node && depth < kDeepestTree,
-              fmt::format("node {} has no child {}", node, child));
+              "node {} has no child {}", node, child);
       if (fresh) {
         visited_[static_cast<size_t>(child)] = true;
         to_visit_.emplace_back(child, depth + 1);
@@ -94,10 +92,9 @@ void SavedTreeCheck::CheckNodes(const SavedTree& tree) {
   }
   for (int32_t node = 1; ok() && node < tree.nodes; ++node) {
     const bool deleted = tree.Split(node) == kDeletedSplit && tree.DefaultLeft(node);
-    Require(deleted != visited_[static_cast<size_t>(node)],
-            fmt::format("node {} belongs to no other", node));
-    Require(tree.Parent(node) >= 0 && tree.Parent(node) < tree.nodes,
-            fmt::format("node {} has no parent {}", node, tree.Parent(node)));
+    Require(deleted != visited_[static_cast<size_t>(node)], "node {} belongs to no other", node);
+    Require(tree.Parent(node) >= 0 && tree.Parent(node) < tree.nodes, "node {} has no parent {}",
+            node, tree.Parent(node));
   }
   Require(tree.deleted >= 0 && nodes - reached == static_cast<size_t>(tree.deleted),
           "it does not have as many nodes as it says");
@@ -106,15 +103,14 @@ void SavedTreeCheck::CheckNodes(const SavedTree& tree) {
 void SavedTreeCheck::CheckNode(const SavedTree& tree, int32_t node) {
   if (tree.Left(node) < 0) {  // a leaf; libxgboost reads both of its children
     for (const int32_t child : {tree.Left(node), tree.Right(node)}) {
-      Require(child == -1, fmt::format("node {} has no child {}", node, child));
+      Require(child == -1, "node {} has no child {}", node, child);
     }
-    Require(std::isfinite(tree.Condition(node)),
-            fmt::format("leaf {} is not a finite number", node));
+    Require(std::isfinite(tree.Condition(node)), "leaf {} is not a finite number", node);
     return;
   }
-  Require(tree.Split(node) < columns_,
-          fmt::format("node {} splits column {} of {}", node, tree.Split(node), columns_));
-  Require(!std::isnan(tree.Condition(node)), fmt::format("node {} splits at no number", node));
+  Require(tree.Split(node) < columns_, "node {} splits column {} of {}", node, tree.Split(node),
+          columns_);
+  Require(!std::isnan(tree.Condition(node)), "node {} splits at no number", node);
 }
 
 }  // namespace sluice::models

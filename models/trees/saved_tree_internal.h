@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -50,9 +52,11 @@ class SavedTreeCheck {
   void CheckNodes(const SavedTree& tree);
   void CheckNode(const SavedTree& tree, int32_t node);
   bool ok() const { return fault_.empty(); }
-  void Require(bool holds, std::string_view what) {
+  // Each node is checked several times: what a fault would say is put into words only for one.
+  template <typename... Named>
+  void Require(bool holds, fmt::format_string<const Named&...> what, const Named&... named) {
     if (!holds && ok()) {
-      fault_ = what;
+      fault_ = fmt::format(what, named...);
     }
   }
 
