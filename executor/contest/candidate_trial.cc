@@ -142,8 +142,7 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
   }
   if (WantsCorrection(plan)) {
     Judgement& judged = trial->judgement;
-    trial->correction = FindCorrection(plan.model().features().label(), judged.predictions,
-                                       judged.labels, judged.weights);
+    trial->correction = FindCorrection(plan, judged.predictions, judged.labels, judged.weights);
     for (double& prediction : judged.predictions) {
       prediction *= trial->correction;
     }

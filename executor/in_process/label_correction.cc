@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "elastic/job/further_metrics.h"
+#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
@@ -59,6 +61,48 @@ Line LineThrough(const models::LabelScale& scale, std::span<const double> predic
   return line;
 }
 
+template <typename Weight>
+double LeastSquaresFactor(std::span<const double> predictions, std::span<const double> labels,
+                          const Weight& weight) {
+  double products = 0, squares = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    products += weight(i) * predictions[i] * labels[i];
+    squares += weight(i) * predictions[i] * predictions[i];
+  }
+  return products / squares;
+}
+
+// The same for labels that are as far from the predictions as neighbours are from each other.
+template <typename Weight>
+double SpreadFactor(const models::LabelScale& scale, std::span<const double> predictions,
+                    std::span<const double> labels, const Weight& weight) {
+  const Line level = LineThrough(scale, predictions, labels, weight);
+  // How far labels are from the line; what is on a higher level spreads more, too.
+  const auto off = [&](size_t i) {
+    const double bent = scale.Transformed(predictions[i]);
+    return (scale.Transformed(labels[i]) - level.at(bent)) / std::max(1.0, level.slope);
+  };
+  const auto before = [](size_t i) { return i == 0 ? 1 : i - 1; };
+  std::vector<double> spread(labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double apart = (off(i) - off(before(i))) / std::numbers::sqrt2;
+    spread[i] = scale.Restored(scale.Transformed(predictions[i]) + apart);
+  }
+  return LeastSquaresFactor(predictions, spread,
+                            [&](size_t i) { return std::sqrt(weight(i) * weight(before(i))); });
+}
+
+bool AreDrawnFromAll(const plan::Split& split) {
+  return split.kind() == plan::Split::RANDOM || split.kind() == plan::Split::HASH ||
+         split.kind() == plan::Split::NONE;  // then there are folds
+}
+
+models::LabelScale CurveOf(const plan::TrainPlan& plan) {
+  return {.curve = plan.model().features().label().curve() == models::LabelPlan::ROOT
+                       ? models::LabelCurve::kRoot
+                       : models::LabelCurve::kLogarithm};
+}
+
 }  // namespace
 
 bool WantsCorrection(const plan::TrainPlan& plan) {
@@ -67,33 +111,17 @@ bool WantsCorrection(const plan::TrainPlan& plan) {
          plan.model().members_size() == 0 && LeastSquares(plan.model());
 }
 
-double FindCorrection(const models::LabelPlan& label, std::span<const double> predictions,
+double FindCorrection(const plan::TrainPlan& plan, std::span<const double> predictions,
                       std::span<const double> labels, std::span<const float> weights) {
   if (predictions.size() != labels.size() || labels.size() < kMinJudgedRows) {
     return 1;
   }
-  const models::LabelScale scale{.curve = label.curve() == models::LabelPlan::ROOT
-                                              ? models::LabelCurve::kRoot
-                                              : models::LabelCurve::kLogarithm};
   const auto weight = [&](size_t i) {
     return weights.empty() ? 1.0 : static_cast<double>(weights[i]);
   };
-  const Line level = LineThrough(scale, predictions, labels, weight);
-  // How far labels are from the line; what is on a higher level spreads more, too.
-  const auto off = [&](size_t i) {
-    const double bent = scale.Transformed(predictions[i]);
-    return (scale.Transformed(labels[i]) - level.at(bent)) / std::max(1.0, level.slope);
-  };
-  double products = 0, squares = 0;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const size_t before = i == 0 ? 1 : i - 1;
-    const double both = std::sqrt(weight(i) * weight(before));
-    const double spread = (off(i) - off(before)) / std::numbers::sqrt2;
-    const double mean = scale.Restored(scale.Transformed(predictions[i]) + spread);
-    products += both * predictions[i] * mean;
-    squares += both * predictions[i] * predictions[i];
-  }
-  const double factor = products / squares;
+  const double factor = AreDrawnFromAll(plan.split())
+                            ? LeastSquaresFactor(predictions, labels, weight)
+                            : SpreadFactor(CurveOf(plan), predictions, labels, weight);
   return std::isfinite(factor) ? std::clamp(factor, 1 / kMaxFactor, kMaxFactor) : 1;
 }
 
@@ -102,8 +130,7 @@ void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
   if (rows.rows() == 0) {
     return;  // there are no metrics either
   }
-  const double factor =
-      FindCorrection(plan->model().features().label(), rows.scores, rows.labels, rows.weights);
+  const double factor = FindCorrection(*plan, rows.scores, rows.labels, rows.weights);
   plan->mutable_model()->mutable_features()->mutable_label()->set_correction(factor);
   for (double& score : rows.scores) {
     score *= factor;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "executor/in_process/calibrate.h"
-#include "models/features/label_scale.h"
 
 namespace sluice::executor {
 
@@ -15,13 +14,13 @@ namespace sluice::executor {
 bool WantsCorrection(const plan::TrainPlan& plan);
 
 // The factor for the predictions, which approximate medians, with which they approximate means; 1
-// if there are too few rows. It follows from how the labels spread around the predictions on the
-// label's curve, and not from how far they are off together: rows of a later time may be on another
-// level, which says nothing of the rows before. So each row is compared with the one before it,
-// which was judged in the table's order. Sources: N. Duan, Smearing estimate: a nonparametric
-// retransformation method, 1983; J. von Neumann and others, The mean square successive difference,
-// 1941.
-double FindCorrection(const models::LabelPlan& label, std::span<const double> predictions,
+// if there are too few rows. Where the judged rows are drawn from all by chance, it is the one with
+// the least squared errors. Others, such as the latest, may be on another level, which says nothing
+// of the rows before: then it follows from how far the labels spread around the predictions on the
+// label's curve, each row compared with the one before it in the table. Sources: N. Duan, Smearing
+// estimate: a nonparametric retransformation method, 1983; J. von Neumann and others, The mean
+// square successive difference, 1941.
+double FindCorrection(const plan::TrainPlan& plan, std::span<const double> predictions,
                       std::span<const double> labels, std::span<const float> weights);
 
 // Stores the factor in the plan's label, and replaces the metrics by those of the corrected

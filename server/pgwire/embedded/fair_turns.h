@@ -11,9 +11,9 @@
 
 namespace sluice::server::pgwire {
 
-// Who of those that wait gets one of a few threads. A user gets a further thread while more of them
-// are free than he has, so that one user never has more than half, two never all but one in four,
-// and so on; those who wait take turns. Pure; not thread-safe.
+// Which of those that wait gets one of a few threads. A user gets a further thread while more of
+// them are free than the user has, so that one user never has more than half, two never all but one
+// in four, and so on; those who wait take turns. Pure; not thread-safe.
 class FairTurns {
  public:
   using Work = std::function<void(const std::string& user)>;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/model.pb.h"
+#include "planner/plan.pb.h"
 
 namespace sluice::executor {
 namespace {
@@ -31,10 +31,12 @@ Judged Around(models::LabelPlan::Curve curve, double spread, double level) {
   }
   return judged;
 }
-double Correction(models::LabelPlan::Curve curve, const Judged& judged, bool weighted = false) {
-  models::LabelPlan label;
-  label.set_curve(curve);
-  return FindCorrection(label, judged.predictions, judged.labels,
+double Correction(models::LabelPlan::Curve curve, const Judged& judged, bool weighted = false,
+                  plan::Split::Kind split = plan::Split::TIME) {
+  plan::TrainPlan plan;
+  plan.mutable_model()->mutable_features()->mutable_label()->set_curve(curve);
+  plan.mutable_split()->set_kind(split);
+  return FindCorrection(plan, judged.predictions, judged.labels,
                         weighted ? judged.weights : std::vector<float>());
 }
 
@@ -69,6 +71,20 @@ TEST(LabelCorrection, IsNoLevelOfTheJudgedRows) {
     const Judged doubled = Around(curve, spread, 2);
     std::copy(doubled.labels.begin() + 200, doubled.labels.end(), half.labels.begin() + 200);
     EXPECT_NEAR(Correction(curve, half), at_rest, 0.02);
+  }
+}
+
+// Then a level that predictions miss is one of all rows.
+TEST(LabelCorrection, IsTheLeastSquaresOfRowsDrawnFromAll) {
+  const Judged judged = Around(models::LabelPlan::LOGARITHM, 0.5, 1.5);
+  for (const plan::Split::Kind split :
+       {plan::Split::RANDOM, plan::Split::HASH, plan::Split::NONE}) {
+    EXPECT_NEAR(Correction(models::LabelPlan::LOGARITHM, judged, false, split),
+                1.5 * std::cosh(0.5), 0.01);
+  }
+  for (const plan::Split::Kind split :
+       {plan::Split::TIME, plan::Split::COLUMN, plan::Split::SELECT}) {
+    EXPECT_LT(Correction(models::LabelPlan::LOGARITHM, judged, false, split), 1.2);
   }
 }
 
