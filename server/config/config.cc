@@ -293,6 +293,20 @@ Result<Auth> AuthOf(const Config& config) {
   return Auth::kTrust;
 }
 
+Status CheckStillWithoutUsers(const Config& config) {
+  const bool without_users = config.auth.empty() && config.source.starts_with("sqlite:");
+  std::error_code error;
+  if (!without_users || config.password_file.empty() ||
+      (!std::filesystem::exists(config.password_file, error) && !error)) {
+    return OkStatus();
+  }
+  return Status(Code::kPermissionDenied,
+                fmt::format("users were made after this gateway had begun without any ({})",
+                            config.password_file))
+      .SqlState("28000")
+      .Hint("start the gateway again: it then asks for their passwords");
+}
+
 bool IsLocalAddress(std::string_view address) {
   const size_t comma = address.find(',');
   if (comma != std::string_view::npos) {

@@ -111,6 +111,9 @@ Result<std::string> ReadSourceUrl(const std::string& path);
 // The value of `auth`, or its default. 28000: everyone who can reach the gateway's address could
 // use it, and trust was not asked for.
 Result<Auth> AuthOf(const Config& config);
+// What a gateway asks before it lets anybody in. 28000: it asks for no password because there was
+// no user when it began, and now there is one.
+Status CheckStillWithoutUsers(const Config& config);
 
 // Whether only this machine can reach an address (or all of several, separated by commas):
 // HOST:PORT on the loopback, or a Unix socket.

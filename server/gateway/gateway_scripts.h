@@ -45,6 +45,8 @@ class GatewayScripts {
   SourcePool& sources() const { return *sources_; }
   // Whether clients' data is encrypted on its way, even from other machines.
   bool encrypted() const { return encrypted_; }
+  // Where no login is required: an error if there are users by now.
+  Status Admits() const { return admits_(); }
 
   struct Script {
     const std::string& text;
@@ -156,6 +158,7 @@ class GatewayScripts {
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
   const bool encrypted_;
+  const std::function<Status()> admits_;
   const std::string checkpoint_root_;
   const std::string export_root_;
   const planner::PodsAllowed pods_allowed_;

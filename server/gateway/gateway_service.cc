@@ -196,6 +196,9 @@ class GatewayService final
       response->set_version(kVersion);
       ASSIGN_OR_RETURN(const Login login, SentLogin(*context, scripts_.encrypted()));
       strangers_.BeginCall(context->peer());
+      if (scripts_.sources().auth() == Auth::kTrust) {
+        RETURN_IF_ERROR(scripts_.Admits());
+      }
       response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
@@ -239,6 +242,9 @@ Status AdmitStranger(const grpc::ServerContext& context, const Login& login,
   const bool stranger = strangers.BeginCall(peer);
   if (context.IsCancelled()) {  // nobody waits for what a login would cost
     return Cancelled("the call was cancelled");
+  }
+  if (scripts.sources().auth() == Auth::kTrust) {
+    RETURN_IF_ERROR(scripts.Admits());
   }
   if (!stranger) {
     return OkStatus();

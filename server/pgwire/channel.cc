@@ -53,6 +53,27 @@ void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
   }
 }
 
+void Channel::LendHandshake() {
+  handshake_lent_ = true;
+  socket_.Drained();  // by then; what comes meanwhile is told
+}
+
+bool Channel::AdvanceHandshake() {
+  ERR_clear_error();
+  const int done = SSL_do_handshake(ssl_.get());
+  const int error = SSL_get_error(ssl_.get(), done);
+  return done == 1 || error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+}
+
+void Channel::ReturnHandshake() {
+  handshake_lent_ = false;
+  if (close_when_returned_) {
+    Close();
+  } else if (!in_handshake()) {
+    socket_.Undrained();  // the first message may have come with the handshake's last
+  }
+}
+
 ssize_t Channel::Read(char* bytes, size_t size) {
   if (ssl_ == nullptr) {
     const ssize_t got = recv(native_handle(), bytes, size, 0);
@@ -166,6 +187,10 @@ void Channel::EndWriting() {
 }
 
 void Channel::Close() {
+  if (handshake_lent_) {
+    close_when_returned_ = true;
+    return;
+  }
   EndTls();
   socket_.Close();
 }

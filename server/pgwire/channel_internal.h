@@ -35,6 +35,14 @@ class Channel final : public ByteLink {
   bool tls() const { return ssl_ != nullptr; }
   SSL* ssl() const { return ssl_.get(); }
 
+  // TLS's handshake costs the processor as much as hundreds of messages, so that it can be lent to
+  // another thread, which takes it as far as the bytes that are there allow (false: it has failed).
+  // Until it is returned only Close may be called, which takes effect then.
+  bool in_handshake() const { return ssl_ != nullptr && SSL_is_init_finished(ssl_.get()) == 0; }
+  void LendHandshake();
+  bool AdvanceHandshake();
+  void ReturnHandshake();
+
   // Reads what is there, at most `size` bytes. 0: nothing now. Negative: end of the stream, or an
   // error.
   ssize_t Read(char* bytes, size_t size) override;
@@ -67,6 +75,8 @@ class Channel final : public ByteLink {
 
   ReadySockets::Socket socket_;
   std::unique_ptr<SSL, SslFree> ssl_;
+  bool handshake_lent_ = false;
+  bool close_when_returned_ = false;
   bool drained_ = false;
   std::string unsent_;
   size_t sent_ = 0;              // of unsent_

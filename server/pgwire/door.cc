@@ -43,6 +43,7 @@ class WireDoor final : public Door {
     std::unique_ptr<TicketDesk> tickets;  // with a server's verifiers
     std::string embedded;                 // sqlite:PATH, instead of a server
     std::string password_file;            // whose users are its roles; "": there are none
+    std::function<Status()> admits;
   };
   explicit WireDoor(Parts parts)
       : certificate_(std::move(parts.certificate)),
@@ -61,6 +62,7 @@ class WireDoor final : public Door {
                .buffer = std::vector<char>(kReadBytes),
                .routes = routes_,
                .login_work = login_work_,
+               .admits = std::move(parts.admits),
                .tickets = tickets_.get()},
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
@@ -168,7 +170,8 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
       service, shared, std::move(upstream), options.client_login, std::move(verifiers),
       std::move(certificate), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string(),
-      options.client_login == ClientLogin::kScram ? options.password_file : std::string()});
+      options.client_login == ClientLogin::kScram ? options.password_file : std::string(),
+      options.admits});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -37,8 +38,9 @@ class Door {
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
     ClientLogin client_login = ClientLogin::kPassword;
-    std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
-    std::string password_file;  // the same for SQLite
+    std::string verifiers;           // kScram: the URL of Verifiers::Open; "": `source`
+    std::string password_file;       // the same for SQLite
+    std::function<Status()> admits;  // asked before each login that proves nothing; null: all are
     std::shared_ptr<const TicketOffice> tickets;  // kScram with a server: issues those of its desk
   };
   // What the doors of a gateway share; lasts as long as they do.

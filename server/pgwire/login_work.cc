@@ -20,11 +20,11 @@ LoginWork::LoginWork() {
 
 LoginWork::~LoginWork() = default;
 
-Status LoginWork::Put(const std::string& role, std::function<void()> work) {
+Status LoginWork::Put(const std::string& role, std::function<void()> work, size_t most) {
   const MutexLock lock(mutex_);
   // A role is known here while its work waits or is being done.
   const auto [entry, is_new] = waiting_.try_emplace(role);
-  if (entry->second.size() >= kMostOfRole) {
+  if (entry->second.size() >= most) {
     return Status(Code::kResourceExhausted,
                   fmt::format("too many logins of role \"{}\" at the same time", role))
         .SqlState("53300");

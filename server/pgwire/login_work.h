@@ -14,13 +14,14 @@
 
 namespace sluice::server::pgwire {
 
-// The part of logins that takes a while, deriving keys from a password as often as its role's
-// verifier asks for, beside the door's own thread. Of each role one piece is done after the other,
-// and roles take turns: many logins of one role delay nobody else's. Thread-safe.
+// The parts of logins that take a while, beside the door's own thread: deriving keys from a
+// password as often as its role's verifier asks for, and TLS's handshakes. Of each role (of
+// handshakes, of each network) one piece is done after the other, and they take turns: many logins
+// of one delay nobody else's. Thread-safe.
 class LoginWork {
  public:
   static constexpr size_t kThreads = 2;
-  // Pieces of one role that wait.
+  // Pieces of one role that wait, where Put does not say otherwise.
   static constexpr size_t kMostOfRole = 16;
 
   LoginWork();
@@ -28,8 +29,9 @@ class LoginWork {
   LoginWork(const LoginWork&) = delete;
   LoginWork& operator=(const LoginWork&) = delete;
 
-  // 53300: too much of that role waits.
-  Status Put(const std::string& role, std::function<void()> work) EXCLUDES(mutex_);
+  // 53300: `most` pieces of that role wait.
+  Status Put(const std::string& role, std::function<void()> work, size_t most = kMostOfRole)
+      EXCLUDES(mutex_);
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);

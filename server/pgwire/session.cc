@@ -77,7 +77,38 @@ void WireSession::WaitForClient() {
   });
 }
 
+// Anybody may ask for handshakes, so those of one network take turns with others'.
+void WireSession::ShakeHands() {
+  client_.LendHandshake();
+  const Status put = house_.login_work.Put(
+      "handshakes of " + NetworkOf(login_.address),
+      [weak = weak_from_this(), &context = house_.context] {
+        auto self = weak.lock();
+        if (self == nullptr) {
+          return;
+        }
+        const bool ok = self->client_.AdvanceHandshake();
+        ReadySockets::Post(context, [self = std::move(self), ok] {
+          self->client_.ReturnHandshake();
+          if (!ok) {
+            self->Close();
+          } else if (self->state_ != State::kClosed) {
+            self->WaitForClient();
+          }
+        });
+      },
+      ClientsBeforeLogin::MostByDescriptors());
+  if (!put.ok()) {
+    client_.ReturnHandshake();
+    Close();
+  }
+}
+
 void WireSession::ReadClient() {
+  if (client_.in_handshake()) {
+    ShakeHands();
+    return;
+  }
   for (int i = 0; i < kReadsInARow && state_ != State::kClosed; ++i) {
     const ssize_t got = client_.Read(house_.buffer.data(), house_.buffer.size());
     if (got < 0) {

@@ -55,6 +55,7 @@ struct SessionHouse {
   std::vector<char> buffer;       // what is read is processed before the next read
   WorkQueue& routes;              // finds those of long texts
   LoginWork& login_work;
+  std::function<Status()> admits;  // Door::Options
   ClientsBeforeLogin before_login = ClientsBeforeLogin();
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
@@ -124,6 +125,7 @@ class WireSession final : public Conversation::Host,
   // The client's side.
   void WaitForClient();
   void ReadClient();
+  void ShakeHands();
   void WatchClient();
   void TakeFromClient(std::string_view bytes);
   void TakeLogin();

@@ -126,6 +126,11 @@ bool WireSession::TakeStartup() {
     return false;
   }
   if (house_.client_login == ClientLogin::kTrusted) {
+    if (const Status admitted = house_.admits == nullptr ? OkStatus() : house_.admits();
+        !admitted.ok()) {
+      Refuse(RecordLogin(admitted));
+      return false;
+    }
     AwaitTurn();
     return false;
   }

@@ -194,6 +194,31 @@ TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
   EXPECT_NE(as("bob", "other", "SELECT 1").find("FATAL"), std::string::npos);
 }
 
+// A gateway that began without users lets nobody in who has not logged in, once there is one.
+TEST_F(SqliteDoorTest, UsersMadeMeanwhileCloseItsDoors) {
+  Start();
+  const auto psql = [this] {
+    return RunInShell(fmt::format("psql -XAtq '{}' -c 'SELECT 1' 2>&1", Conninfo())).output;
+  };
+  const auto grpc = [this] {
+    return RunInShell(fmt::format("{} sql --gateway 127.0.0.1:{} --format csv -c 'SELECT 1 AS n' "
+                                  "2>&1",
+                                  SLUICE_BINARY, grpc_port_))
+        .output;
+  };
+  EXPECT_EQ(psql(), "1\n");
+  EXPECT_EQ(grpc(), "n\n1\n");
+  ASSERT_EQ(RunInShell(
+                fmt::format("printf 'secret' | HOME={} {} password ann 2>&1", home_, SLUICE_BINARY))
+                .exit_code,
+            0);
+  for (const std::string& heard : {psql(), grpc()}) {
+    EXPECT_NE(heard.find("users were made after this gateway had begun without any"),
+              std::string::npos)
+        << heard;
+  }
+}
+
 TEST_F(SqliteDoorTest, TwoGatewaysServeOneFile) {
   Start();
   const std::string one = Conninfo();
