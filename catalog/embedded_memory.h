@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -44,6 +45,31 @@ class ChargesMemory {
 
  private:
   MemoryAccount* const before_;
+};
+
+// While one exists, SQLite is given no more memory on this thread as soon as the work is stopped,
+// or after so many allocations: that ends (SQLITE_NOMEM) what asks nothing else while it works, as
+// preparing a statement. Of several, each counts. Has no effect where accounts are not kept.
+class EndsAllocations {
+ public:
+  // `stopped` is asked at each allocation.
+  explicit EndsAllocations(std::function<bool()> stopped);
+  explicit EndsAllocations(int64_t most);
+  ~EndsAllocations();
+  EndsAllocations(const EndsAllocations&) = delete;
+  EndsAllocations& operator=(const EndsAllocations&) = delete;
+
+  // Whether an allocation was refused.
+  bool ended() const { return ended_; }
+  int64_t left() const { return left_; }
+  // For SQLite's allocations.
+  static bool Refuse();
+
+ private:
+  const std::function<bool()> stopped_;  // null: only counts
+  int64_t left_;
+  bool ended_ = false;
+  EndsAllocations* const before_;
 };
 
 // 53200: an account holds more than is left for all others, as it may while a statement runs, but

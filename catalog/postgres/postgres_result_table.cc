@@ -156,7 +156,33 @@ Status CheckTriggersOfOthers(PostgresConnection& connection, const FoundTable& t
       .Hint("name another table; or WITH result.append=true, if that is to run");
 }
 
+// Any role can mark a table of its own as a result of Sluice's and let everybody write it. Its
+// owner would read the rows, and its checks, defaults and indexes would run with this role's
+// rights. A superuser has all that anyway.
+Status CheckOwner(PostgresConnection& connection, const FoundTable& table) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult found,
+      AskServer(connection,
+                "SELECT r.rolname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_roles r"
+                " ON r.oid = c.relowner WHERE c.oid = $1::oid AND NOT r.rolsuper"
+                " AND NOT pg_has_role(c.relowner, 'USAGE')",
+                {table.identity}));
+  if (PQntuples(found.get()) == 0) {
+    return OkStatus();
+  }
+  const std::string owner(PostgresText(found.get(), 0, 0));
+  return DatabaseError("42501",
+                       fmt::format("table {} belongs to role {}, of which this role is no member, "
+                                   "and only tables of this role's are refilled",
+                                   table.name.Text(), owner))
+      .Hint(fmt::format(
+          "name another table; or GRANT {} TO this role; or WITH result.append=true, which adds "
+          "rows if that role may have them",
+          QuoteName(owner)));
+}
+
 Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
+  RETURN_IF_ERROR(CheckOwner(connection, table));
   ASSIGN_OR_RETURN(const bool hidden,
                    Is(connection, "SELECT row_security_active($1::oid)", {table.identity}));
   if (hidden) {

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "catalog/sql/sqlstate.h"
+#include "catalog/sqlite/sqlite_bounded_functions_internal.h"
 #include "catalog/sqlite/sqlite_cell_internal.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
 
@@ -196,6 +197,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   }
   sqlite3_busy_handler(handle, Wait, connection.get());
   connection->Watch();
+  BoundFunctions(handle);
   // SQLite calls what is at an address that is given to this function: no text may call it, on
   // whatever connection it is read.
   for (const int arguments : {1, 2}) {
@@ -328,7 +330,8 @@ Status SqliteConnection::LastError(std::string_view sql) const {
   const int code = sqlite3_extended_errcode(handle_);
   const std::string message = sqlite3_errmsg(handle_);
   const std::string_view sqlstate = SqlStateOf(code, message);
-  if (stop_.stop_requested() && (sqlstate == "57014" || sqlstate == "55P03")) {
+  if (stop_.stop_requested() &&
+      (sqlstate == "57014" || sqlstate == "55P03" || sqlstate == "53200")) {
     return Cancelled("the statement was cancelled");
   }
   if (code == SQLITE_AUTH && !refused_.ok()) {

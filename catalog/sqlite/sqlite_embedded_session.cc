@@ -1,12 +1,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <filesystem>
 #include <utility>
 
 #include "base/letter_case.h"
 #include "base/log.h"
+#include "catalog/embedded_memory.h"
 #include "catalog/embedded_session.h"
 #include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_cell_internal.h"
@@ -50,15 +52,20 @@ Status CheckNumbered(sqlite3_stmt* statement) {
   return OkStatus();
 }
 
+Status Interrupted() {
+  return DatabaseError("57014", "interrupted");
+}
+
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
   // `written`: as the client wrote it, if that differs from `sql`.
   SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard, SqlitePlace& place,
-                          SqliteStatement statement, std::string sql,
-                          std::optional<std::string_view> written)
+                          std::atomic<bool>& interrupted, SqliteStatement statement,
+                          std::string sql, std::optional<std::string_view> written)
       : connection_(connection),
         guard_(guard),
         place_(place),
+        interrupted_(interrupted),
         statement_(std::move(statement)),
         vacuum_(guard.vacuum()),
         sql_(std::move(sql)),
@@ -115,7 +122,15 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
         RETURN_IF_ERROR(place_.Check());
       }
     }
-    const int code = sqlite3_step(statement_.get());
+    int code = SQLITE_OK;
+    {
+      interrupted_ = false;
+      const EndsAllocations ends([this] { return interrupted_.load(); });
+      code = sqlite3_step(statement_.get());
+    }
+    if (interrupted_ && code == SQLITE_NOMEM) {
+      return Interrupted();
+    }
     if (code == SQLITE_DONE) {
       return false;
     }
@@ -189,6 +204,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   SqliteConnection& connection_;
   SqliteGuard& guard_;
   SqlitePlace& place_;
+  std::atomic<bool>& interrupted_;
   const SqliteStatement statement_;
   const bool vacuum_;
   const std::string sql_;
@@ -248,42 +264,10 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   }
 
   Result<std::unique_ptr<EmbeddedStatement>> Prepare(std::string_view sql) override {
-    SeeNewTables();
-    const bool names_catalog = NamesPgCatalog(sql);
-    if (names_catalog) {
-      const SqliteGuard::Open open(guard_);
-      ASSIGN_OR_RETURN(const bool changed, catalog_.Provide(NamedPgRelations(sql)));
-      if (changed) {
-        guard_.Renew();
-      }
-    }
-    // The catalogs of PostgreSQL's clients are attached, and are nobody's to analyze.
-    const std::optional<std::string> rewritten =
-        LowerAscii(sql) == "analyze" ? "ANALYZE main" : InSqliteDialect(sql, names_catalog);
-    const std::string text = rewritten.value_or(std::string(sql));
-    guard_.Begin(text);  // sluice.models has become sluice_models
-    Result<SqliteStatement> prepared = connection_->Prepare(text);
-    if (prepared.ok()) {
-      RETURN_IF_ERROR(CheckNumbered(prepared->get()));
-      return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
-          *connection_, guard_, place_, *std::move(prepared), text,
-          rewritten.has_value() ? std::optional(sql) : std::nullopt));
-    }
-    if (!guard_.refusal().empty()) {
-      return DatabaseError("42501", guard_.refusal());
-    }
-    if (transaction() == Transaction::kNone) {
-      RETURN_IF_ERROR(place_.Check());
-    }
-    const Status refused =
-        AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
-    const std::string word = FirstWordOf(sql);
-    if (!names_catalog || (word != "select" && word != "with")) {
-      return refused;
-    }
-    RETURN_IF_ERROR(ErrorOfCatalogQuery(sql, refused));
-    log::Debug("a query of the catalogs is answered without rows: {}; {}", refused.message(), sql);
-    return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
+    interrupted_ = false;
+    const EndsAllocations ends([this] { return interrupted_.load(); });
+    Result<std::unique_ptr<EmbeddedStatement>> prepared = Prepared(sql);
+    return !prepared.ok() && ends.ended() ? Interrupted() : std::move(prepared);
   }
 
   Result<std::vector<uint32_t>> ParameterTypes(std::string_view sql, size_t count) override {
@@ -343,9 +327,51 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
 
   void ReleaseCaches() override { sqlite3_db_release_memory(connection_->handle()); }
 
-  void Interrupt() override { sqlite3_interrupt(connection_->handle()); }
+  void Interrupt() override {
+    interrupted_ = true;
+    sqlite3_interrupt(connection_->handle());
+  }
 
  private:
+  Result<std::unique_ptr<EmbeddedStatement>> Prepared(std::string_view sql) {
+    SeeNewTables();
+    const bool names_catalog = NamesPgCatalog(sql);
+    if (names_catalog) {
+      const SqliteGuard::Open open(guard_);
+      ASSIGN_OR_RETURN(const bool changed, catalog_.Provide(NamedPgRelations(sql)));
+      if (changed) {
+        guard_.Renew();
+      }
+    }
+    // The catalogs of PostgreSQL's clients are attached, and are nobody's to analyze.
+    const std::optional<std::string> rewritten =
+        LowerAscii(sql) == "analyze" ? "ANALYZE main" : InSqliteDialect(sql, names_catalog);
+    const std::string text = rewritten.value_or(std::string(sql));
+    guard_.Begin(text);  // sluice.models has become sluice_models
+    Result<SqliteStatement> prepared = connection_->Prepare(text);
+    if (prepared.ok()) {
+      RETURN_IF_ERROR(CheckNumbered(prepared->get()));
+      return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
+          *connection_, guard_, place_, interrupted_, *std::move(prepared), text,
+          rewritten.has_value() ? std::optional(sql) : std::nullopt));
+    }
+    if (!guard_.refusal().empty()) {
+      return DatabaseError("42501", guard_.refusal());
+    }
+    if (transaction() == Transaction::kNone) {
+      RETURN_IF_ERROR(place_.Check());
+    }
+    const Status refused =
+        AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
+    const std::string word = FirstWordOf(sql);
+    if (!names_catalog || (word != "select" && word != "with")) {
+      return refused;
+    }
+    RETURN_IF_ERROR(ErrorOfCatalogQuery(sql, refused));
+    log::Debug("a query of the catalogs is answered without rows: {}; {}", refused.message(), sql);
+    return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
+  }
+
   void SeeNewTables() {
     if (transaction() == Transaction::kNone) {
       const SqliteGuard::Open open(guard_);
@@ -357,6 +383,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   SqliteGuard guard_;
   SqlitePlace place_;
   SqlitePgCatalog catalog_;
+  std::atomic<bool> interrupted_ = false;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_connection_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 
 namespace sluice::catalog {

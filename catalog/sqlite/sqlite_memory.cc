@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/log.h"
 #include "catalog/embedded_memory.h"
@@ -19,6 +20,7 @@ constexpr size_t kCopies = 5;
 constexpr int kOwnersBytes = alignof(std::max_align_t);
 
 thread_local MemoryAccount* charged = nullptr;
+thread_local EndsAllocations* ends = nullptr;
 sqlite3_mem_methods usual;  // what SQLite comes with; written once, before the first allocation
 
 char* BeginOf(void* memory) {
@@ -32,7 +34,7 @@ MemoryAccount* AccountOf(char* begin) {
 }
 
 void* Allocate(int bytes) {
-  if (bytes > std::numeric_limits<int>::max() - kOwnersBytes) {
+  if (bytes > std::numeric_limits<int>::max() - kOwnersBytes || EndsAllocations::Refuse()) {
     return nullptr;
   }
   auto* begin = static_cast<char*>(usual.xMalloc(bytes + kOwnersBytes));
@@ -60,7 +62,7 @@ void Release(void* memory) {
 }
 
 void* Reallocate(void* memory, int bytes) {
-  if (bytes > std::numeric_limits<int>::max() - kOwnersBytes) {
+  if (bytes > std::numeric_limits<int>::max() - kOwnersBytes || EndsAllocations::Refuse()) {
     return nullptr;
   }
   char* const begin = BeginOf(memory);
@@ -141,6 +143,30 @@ ChargesMemory::ChargesMemory(MemoryAccount* account) : before_(charged) {
 
 ChargesMemory::~ChargesMemory() {
   charged = before_;
+}
+
+EndsAllocations::EndsAllocations(std::function<bool()> stopped)
+    : stopped_(std::move(stopped)), left_(std::numeric_limits<int64_t>::max()), before_(ends) {
+  ends = this;
+}
+
+EndsAllocations::EndsAllocations(int64_t most) : left_(most), before_(ends) {
+  ends = this;
+}
+
+EndsAllocations::~EndsAllocations() {
+  ends = before_;
+}
+
+bool EndsAllocations::Refuse() {
+  bool refused = false;
+  for (EndsAllocations* each = ends; each != nullptr; each = each->before_) {
+    each->left_ -= each->left_ > 0 ? 1 : 0;
+    each->ended_ =
+        each->ended_ || each->left_ == 0 || (each->stopped_ != nullptr && each->stopped_());
+    refused = refused || each->ended_;
+  }
+  return refused;
 }
 
 Status CheckHeldMemory(const MemoryAccount& account, size_t transient) {

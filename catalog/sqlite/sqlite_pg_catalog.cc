@@ -13,6 +13,9 @@
 namespace sluice::catalog {
 namespace {
 
+// A view of ten columns takes some 200: enough for 10,000 of them, and about a second.
+constexpr int64_t kViewAllocations = 2'000'000;
+
 // A name is text; SQLite's NUMERIC affinity would turn "1e5" into a number.
 std::string StoredType(std::string_view type) {
   return type == "name"                             ? "name text"
@@ -264,6 +267,7 @@ Status SqlitePgCatalog::Insert(std::string_view relation, std::string_view colum
 
 Status SqlitePgCatalog::FillAll() {
   next_oid_ = 2'000'000'000;
+  view_allocations_ = kViewAllocations;
   for (const auto& names : {std::span<const std::string_view>(kFilled),
                             std::span<const std::string_view>(kInformation)}) {
     for (const std::string_view name : names) {

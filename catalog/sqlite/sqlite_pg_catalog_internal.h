@@ -86,6 +86,8 @@ class SqlitePgCatalog {
   Status FillAll();
   Status FillFixed();
   Status FillTables();
+  Result<SqlRows> TableColumns(const std::string& name);
+  Result<SqlRows> ViewColumns(const std::string& name);
   Status FillTable(int64_t row, const std::string& name, const std::string& kind,
                    const std::string& sql);
   // Whether one of them is the primary key's.
@@ -107,6 +109,7 @@ class SqlitePgCatalog {
   bool of_transaction_ = false;     // the content was written in a transaction, and is rolled back
                                     // with it
   int64_t next_oid_ = 0;            // of constraints and defaults
+  int64_t view_allocations_ = 0;    // SQLite's, that are left to find views' columns
   std::map<std::string, SqliteStatement> inserts_;  // reused, since there are hundreds of inserts
                                                     // for every schema
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/letter_case.h"
+#include "catalog/embedded_memory.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sql/sqlstate.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
@@ -83,8 +85,15 @@ Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
   if (text.size() > static_cast<size_t>(sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, -1))) {
     return DatabaseError("54000", "the statement is too long for SQLite");
   }
-  const int code =
-      sqlite3_prepare_v2(handle_, text.c_str(), static_cast<int>(text.size()) + 1, &raw, &rest);
+  int code = SQLITE_OK;
+  {
+    std::optional<EndsAllocations> ends;
+    if (stop_.stop_possible()) {
+      ends.emplace([this] { return stop_.stop_requested(); });
+    }
+    code =
+        sqlite3_prepare_v2(handle_, text.c_str(), static_cast<int>(text.size()) + 1, &raw, &rest);
+  }
   SqliteStatement statement(raw);
   if (code != SQLITE_OK) {
     return LastError(sql);

@@ -120,9 +120,44 @@ void Limit(int resource, rlim_t value) {
   }
 }
 
-// No network, nothing to write, and no other process: not even /proc shows one, whose environment
-// may hold a password. What it leaves running, in whichever session, ends with it. False: some of
-// it is not allowed, and the program keeps what this user may do.
+// The devices that say and do nothing, apart from the mounts that hold them: what programs expect.
+class HarmlessDevices {
+ public:
+  HarmlessDevices() {
+    for (size_t i = 0; i < kPaths.size(); ++i) {
+      mounts_[i] = open_tree(AT_FDCWD, kPaths[i], OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    }
+  }
+  void Mount(const mount_attr& attributes) const {
+    for (size_t i = 0; i < kPaths.size(); ++i) {
+      mount_attr own = attributes;
+      own.attr_set &= ~static_cast<uint64_t>(MOUNT_ATTR_NODEV);
+      // Without one of them a program does without it.
+      if (mount_setattr(mounts_[i], "", AT_EMPTY_PATH, &own, sizeof(own)) == 0) {
+        move_mount(mounts_[i], "", AT_FDCWD, kPaths[i], MOVE_MOUNT_F_EMPTY_PATH);
+      }
+      close(mounts_[i]);
+    }
+  }
+
+ private:
+  static constexpr std::array<const char*, 4> kPaths = {"/dev/null", "/dev/zero", "/dev/random",
+                                                        "/dev/urandom"};
+  std::array<int, kPaths.size()> mounts_{};
+};
+
+// Of this namespace only. Where something is mounted over a part of /proc, as in most containers,
+// the kernel makes no new one, and an empty folder is what does not show the others.
+bool MountProcesses() {
+  constexpr unsigned long kNothing = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return mount("proc", "/proc", "proc", kNothing, nullptr) == 0 ||
+         mount("none", "/proc", "tmpfs", kNothing, "size=4k") == 0;
+}
+
+// No network, nothing to write, no device (a terminal is one: what is typed into it, its shell
+// does), and no other process: not even /proc shows one, whose environment may hold a password.
+// What it leaves running, in whichever session, ends with it. False: some of it is not allowed, and
+// the program keeps what this user may do.
 bool IsolateProcess() {
   constexpr int kWorld = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC;
   const bool alone =
@@ -131,22 +166,27 @@ bool IsolateProcess() {
     return false;
   }
   mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+  bool unseen = false;
   if (alone) {
     const pid_t inner = _Fork();  // the first process of its namespace
     if (inner != 0) {
       EndAs(inner);
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr);
+    unseen = MountProcesses();
     prctl(PR_SET_DUMPABLE, 0);  // the program may not change this process
     const pid_t program = _Fork();
     if (program != 0) {
       Reap(program);
     }
   }
-  mount_attr read_only{};
-  read_only.attr_set = MOUNT_ATTR_RDONLY;
-  return mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &read_only, sizeof(read_only)) == 0 && alone;
+  const HarmlessDevices devices;
+  mount_attr only_read{};
+  only_read.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV;
+  const bool contained =
+      mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &only_read, sizeof(only_read)) == 0 && unseen;
+  devices.Mount(only_read);
+  return contained;
 }
 
 // No socket but the three that it has: a Unix socket has a place in the file system, where no
@@ -189,7 +229,7 @@ bool RefuseSocketsAndLocks() {
 // The child after fork: only async-signal-safe calls. Does not return.
 [[noreturn]] void BecomeProgram(char* const* arguments, int input, int output, int answer,
                                 pid_t parent, const ProgramLimits& limits) {
-  setpgid(0, 0);
+  setsid();  // a process group of its own, without the terminal that the gateway may have
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) {
     _exit(kCannotStart);
@@ -310,7 +350,6 @@ Result<ProgramEnd> RunChildProgram(const std::vector<std::string>& command,
     BecomeProgram(arguments.data(), in.theirs.get(), out.theirs.get(), answer.theirs.get(), parent,
                   limits);
   }
-  setpgid(child, child);  // whichever of the two is first
   for (Channel* channel : {&in, &out, &answer}) {
     channel->theirs.Close();
   }

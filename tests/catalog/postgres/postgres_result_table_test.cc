@@ -149,6 +149,25 @@ TEST_P(PostgresResultTableTest, TheTriggersOfAnotherOwnerDoNotRun) {
   EXPECT_TRUE(Write(*scorer_, 5).ok());
 }
 
+// Whoever writes its rows gives them to its owner, whose functions run meanwhile.
+TEST_P(PostgresResultTableTest, ATableOfAnotherRoleIsNotRefilled) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  Run("GRANT SELECT, INSERT, DELETE ON p TO " + role_);
+  const std::string owner = role_ + "_other";
+  Run("CREATE ROLE " + owner);
+  Run("ALTER TABLE p OWNER TO " + owner);
+  for (const Status& refused : {Plan(*scorer_), Write(*scorer_, 5)}) {
+    EXPECT_EQ(refused.sqlstate(), "42501");
+    EXPECT_THAT(refused.message(), HasSubstr("table public.p belongs to role " + owner));
+  }
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+  Run("GRANT " + owner + " TO " + role_);
+  EXPECT_TRUE(Write(*scorer_, 5).ok());
+  Run("DROP OWNED BY " + owner);
+  Run("DROP ROLE " + owner);
+}
+
 TEST_P(PostgresResultTableTest, APublicationNeedsAReplicaIdentity) {
   ASSERT_TRUE(Write(3).ok());
   Run("CREATE PUBLICATION changes FOR TABLE p");

@@ -15,6 +15,9 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pty.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -93,6 +96,54 @@ TEST(ChildProgram, SeesNoOtherProcess) {
 }
 
 // By no way: a datagram of a pair of sockets may be sent to any place in the file system.
+// What it types into a terminal is done by the shell there, as the gateway's user.
+TEST(ChildProgram, HasNoTerminal) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  int terminal = -1;
+  std::array<char, 64> name{};
+  const pid_t child = forkpty(&terminal, name.data(), nullptr, nullptr);
+  if (child == 0) {  // its own terminal is this
+    const std::string own = ttyname(STDIN_FILENO);
+    const auto end = RunChildProgram(
+        {"/bin/sh", "-c",
+         "(echo x > /dev/tty) 2> /dev/null && echo tty; (echo x > " + own +
+             ") 2> /dev/null && echo pts; (echo x > /dev/ptmx) 2> /dev/null && echo ptmx; "
+             "echo x > /dev/null && echo null; head -c 3 /dev/urandom | wc -c"},
+        "", ProgramLimits(), {});
+    _exit(end.ok() && end->printed == "null\n3\n" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  close(terminal);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+// As in a container: the kernel then makes no new /proc for who is not root.
+TEST(ChildProgram, SeesNoOtherProcessWherePartsOfProcAreHidden) {
+  if (geteuid() != 0 || !HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65'534;
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) != 0 ||
+        setgid(kNobody) != 0 || setuid(kNobody) != 0) {
+      _exit(2);
+    }
+    ProgramLimits limits;
+    limits.contained = true;
+    const auto end = RunChildProgram({"/bin/sh", "-c", "echo /proc/[0-9]*"}, "", limits, {});
+    _exit(end.ok() && end->printed == "/proc/[0-9]*\n" ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 TEST(ChildProgram, HasNoSocketsButItsOwn) {
   const auto end = RunChildProgram(
       {"/usr/bin/python3", "-c",
