@@ -8,6 +8,7 @@
 
 #include "base/value.h"
 #include "planner/plan.pb.h"
+#include "planner/stored_attributes_internal.h"
 
 namespace sluice::planner {
 namespace {
@@ -132,6 +133,7 @@ Status CheckNumbers(const models::ModelSpec& model) {
     return InvalidArgument(
         fmt::format("label '{}' has no type that exists: {}", label.column(), label.type()));
   }
+  RETURN_IF_ERROR(CheckStoredAttributes(model));
   for (const models::BlendMember& member : model.members()) {
     if (member.model().members_size() > 0) {
       return InvalidArgument("a member of a blend is a blend");

@@ -103,7 +103,7 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   }
   Session session(*database->source, *database->catalog, config.user, cluster->get());
   session.set_room(executor::RoomNameOf(config.source));
-  session.CompilePythonWith(config.python);
+  session.CompilePythonWith(config.python, false);
   if (!config.checkpoint_root.empty()) {
     session.KeepCheckpointsIn(config.checkpoint_root);
   }

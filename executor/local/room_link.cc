@@ -68,7 +68,11 @@ class SocketRoomLink final : public Room {
       Forget();
       return fits;
     }
-    const auto slots = static_cast<uint32_t>(size_.slots / std::max(request.cpu, 0.001));
+    // One of another user only keeps the name: jobs that each took the machine would be too many.
+    const bool name_is_taken = socket.status().code() == Code::kPermissionDenied;
+    const auto slots = name_is_taken
+                           ? request.min
+                           : static_cast<uint32_t>(size_.slots / std::max(request.cpu, 0.001));
     Take(
         {std::clamp(slots, request.min, request.max), std::clamp(slots, request.min, request.max)});
     return ++number_;

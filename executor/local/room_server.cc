@@ -76,6 +76,13 @@ class SocketRoomServer final : public RoomServer {
       listener_ = *std::move(listener);
     } else if (listener.status().code() != Code::kAlreadyExists) {
       log::Warn("jobs are granted no room: {}", listener.status().ToString());
+    } else if (!warned_ &&
+               PacketSocket::Connect(name_).status().code() == Code::kPermissionDenied) {
+      warned_ = true;
+      log::Warn(
+          "another user's process has taken the name under which jobs ask for their room, @{}: "
+          "until it ends each job has its fewest workers",
+          name_);
     }
   }
 
@@ -181,6 +188,7 @@ class SocketRoomServer final : public RoomServer {
   const PollWaker waker_;
   PacketListener listener_;  // used by the thread, like the guests
   std::list<Guest> guests_;
+  bool warned_ = false;  // that another user has the name
   std::jthread thread_;  // last: uses the others
 };
 

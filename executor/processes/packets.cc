@@ -41,7 +41,7 @@ Result<PacketSocket> PacketSocket::Connect(const std::string& name) {
     return Failed("connecting to another process of this machine");
   }
   if (!IsOurUsers(made.get())) {
-    return Unavailable("another user's process has the name of one of ours");
+    return Status(Code::kPermissionDenied, "another user's process has the name of one of ours");
   }
   MakeRoom(made.get());
   return PacketSocket(std::move(made));

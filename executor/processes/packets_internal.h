@@ -18,7 +18,7 @@ class PacketSocket {
  public:
   PacketSocket() = default;
   explicit PacketSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
-  // Unavailable: no process listens under the name, or one of another user.
+  // Unavailable: no process listens under the name. PermissionDenied: one of another user does.
   static Result<PacketSocket> Connect(const std::string& name);
 
   bool open() const { return descriptor_.open(); }

@@ -252,7 +252,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   }
   session.AllowInPods(pods_allowed_);
   if (!python_.empty()) {
-    session.CompilePythonWith(python_);
+    session.CompilePythonWith(python_, true);
   }
   if (script.database_session != nullptr) {
     session.set_database_session(*script.database_session, script.in_transaction);

@@ -76,8 +76,10 @@ class Session {
   Status KeepFilesByRole(std::string checkpoint_root, std::string export_root);
 
   // Model types in Python are compiled by this program, with the rights of this process's user.
-  void CompilePythonWith(std::string program) {
+  // `contained`: only where it can be kept from all else that this user may do.
+  void CompilePythonWith(std::string program, bool contained) {
     planner_options_.python.allowed = true;
+    planner_options_.python.limits.contained = contained;
     planner_options_.python.program = std::move(program);
   }
 

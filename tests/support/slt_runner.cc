@@ -253,7 +253,7 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::Databa
   std::vector<std::string> lines = SplitLines(script);
   std::vector<catalog::Database> reconnected;
   auto session = std::make_unique<server::Session>(source, *database.catalog, "tester");
-  session->CompilePythonWith(planner::PythonOptions().program);
+  session->CompilePythonWith(planner::PythonOptions().program, false);
   const ExportFolder exports;
   exports.GiveTo(session.get());
   ptrdiff_t shift = 0;  // lines that rewriting has added so far

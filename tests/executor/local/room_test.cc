@@ -1,15 +1,19 @@
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "executor/local/room_link.h"
 #include "executor/local/room_server.h"
+#include "executor/processes/packets_internal.h"
 #include "executor/processes/slot_arbiter.h"
 
 // A job as in a process of its own, and gateways that come and go, all in one process.
@@ -56,6 +60,38 @@ class RoomTest : public ::testing::Test {
 
   const std::string name_ = "sluice-room-test-" + std::to_string(getpid());
 };
+
+// Whoever is on the machine can take a name in the kernel's abstract namespace, and keep it.
+TEST_F(RoomTest, ANameThatAnotherUserHasGivesFewestWorkers) {
+  if (geteuid() != 0) {
+    GTEST_SKIP() << "only root can act as another user";
+  }
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    constexpr uid_t kNobody = 65'534;
+    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) {
+      _exit(1);
+    }
+    const auto taken = PacketListener::Open(name_);
+    const char answer = taken.ok() ? 'y' : 'n';
+    std::ignore = write(ready[1], &answer, 1);
+    pause();
+    _exit(0);
+  }
+  char answer = 'n';
+  ASSERT_EQ(read(ready[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  Granted granted;
+  const std::unique_ptr<Room> room = Link(8);
+  ASSERT_TRUE(room->Enter(Asks(2, 8), To(granted)).ok());
+  EXPECT_TRUE(granted.Becomes(2));
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+}
 
 TEST_F(RoomTest, AJobIsGrantedWhatTheGatewayHas) {
   Granted others;

@@ -120,6 +120,27 @@ TEST(ChildProgram, HasNoTerminal) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+// Each process would have the memory that one may have, and all together those of the gateway.
+TEST(ChildProgram, MakesThreadsButNoProcesses) {
+  if (!HasOwnNamespace()) {
+    GTEST_SKIP() << "no namespaces here";
+  }
+  ProgramLimits limits;
+  limits.contained = true;
+  const auto end = RunChildProgram(
+      {"/usr/bin/python3", "-c",
+       "import os, subprocess, threading\n"
+       "def fails(what):\n"
+       "  try: what()\n"
+       "  except PermissionError: return True\n"
+       "print(fails(os.fork), fails(lambda: os.posix_spawn('/bin/true', ['true'], {})),\n"
+       "      fails(lambda: subprocess.run(['/bin/true'])))\n"
+       "t = threading.Thread(target=lambda: print('thread')); t.start(); t.join()\n"},
+      "", limits, {});
+  ASSERT_TRUE(end.ok()) << end.status().ToString();
+  EXPECT_EQ(end->printed, "True True True\nthread\n");
+}
+
 // As in a container: the kernel then makes no new /proc for who is not root.
 TEST(ChildProgram, SeesNoOtherProcessWherePartsOfProcAreHidden) {
   if (geteuid() != 0 || !HasOwnNamespace()) {

@@ -50,6 +50,8 @@ class PythonModels : public ::testing::Test {
     plan_.mutable_label()->set_kind(models::LabelPlan::NUMBER);
     plan_.mutable_label()->set_scale(1);
     options_.allowed = true;
+    static const bool can_contain = CanContainPrograms();
+    options_.limits.contained = can_contain;  // as in a gateway
   }
 
   // A class whose forward ends with `last`; in it, v is [rows, 6], made of x.
