@@ -85,8 +85,10 @@ class EmbeddedSession {
   // Gives back the memory of what can be read again.
   virtual void ReleaseCaches() = 0;
 
-  // Ends the running statement (57014). Callable from any thread.
+  // Ends the running statement, or else the next (57014). Callable from any thread.
   virtual void Interrupt() = 0;
+  // An Interrupt from before ends nothing any more. Call it while nothing runs.
+  virtual void ForgetInterrupt() = 0;
 };
 
 // Shared by all sessions of one database: the catalogs built from its schema. Thread-safe.

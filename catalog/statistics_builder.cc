@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/mix_bits.h"
+#include "base/utf8.h"
 
 namespace sluice::catalog {
 namespace {
@@ -80,8 +81,12 @@ void StatisticsBuilder::AddToSample(const RowBatch& batch) {
     SampledRow& sampled = sample_.emplace_back(SampledRow{hash, {}});
     sampled.cells.reserve(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      sampled.cells.push_back(batch.columns[i].ValueAt(row));
-      sample_bytes_ += TextBytes(sampled.cells.back());
+      Value& cell = sampled.cells.emplace_back(batch.columns[i].ValueAt(row));
+      if (TextBytes(cell) > kSampleCellBytes) {
+        auto& text = std::get<std::string>(cell);
+        text = std::string(CutToBytes(text, kSampleCellBytes));
+      }
+      sample_bytes_ += TextBytes(cell);
     }
   }
 }

@@ -25,6 +25,9 @@ inline constexpr size_t kStatisticsBatchRows = 2'048;
 inline constexpr size_t kLongTextBytes = 4'096;
 // The size of the kept texts: fewer rows are kept if they contain documents.
 inline constexpr size_t kSampleTextBytes = size_t{32} << 20;
+// Of a longer cell the beginning is kept: what a column means is read from it, over and over, and
+// nothing cancels that.
+inline constexpr size_t kSampleCellBytes = size_t{1} << 20;
 
 // Up to this many rows are all read: exact_below_rows, or fewer if there are many columns. Depends
 // on nothing that differs between databases.

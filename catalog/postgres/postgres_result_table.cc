@@ -20,6 +20,13 @@ constexpr std::string_view kColumns =
     " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
     " WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped";
 
+// A mark, or part of a record, as any role can write it: one that is longer than what Sluice
+// writes, for as many columns as a table can have, is none.
+std::string ShortText(std::string_view text) {
+  return fmt::format(
+      "CASE WHEN pg_catalog.octet_length({0}) OPERATOR(pg_catalog.<=) 1048576 THEN {0} END", text);
+}
+
 // The mark on a table that Sluice wrote.
 std::string MarkText(const TableName& table, const std::string& columns) {
   return fmt::format("written by Sluice as {} with ({})", table.Text(), columns);
@@ -55,10 +62,11 @@ Status AskForRecord(PostgresConnection& connection, FoundTable* found) {
     return OkStatus();
   }
   if (exists.ok()) {
-    const Result<PostgresResult> record = connection.Ask(
-        "SELECT identity, columns FROM sluice.result_tables"
-        " WHERE schema_name = $1 AND table_name = $2",
-        {found->name.schema, found->name.name});
+    const Result<PostgresResult> record =
+        connection.Ask(fmt::format("SELECT {}, {} FROM sluice.result_tables"
+                                   " WHERE schema_name = $1 AND table_name = $2",
+                                   ShortText("identity"), ShortText("columns")),
+                       {found->name.schema, found->name.name});
     if (record.ok()) {
       if (PQntuples(record->get()) > 0) {
         found->recorded_identity = PostgresText(record->get(), 0, 0);
@@ -340,11 +348,12 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
       const PostgresResult row,
       AskServer(connection,
                 fmt::format("SELECT c.oid, c.relkind, ({}),"
-                            " pg_catalog.obj_description(c.reltype, 'pg_type')"
+                            " {}"
                             " FROM pg_catalog.pg_namespace s"
                             " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
                             " AND c.relname = $2 WHERE s.nspname = $1",
-                            fmt::format(fmt::runtime(kColumns), "c.oid")),
+                            fmt::format(fmt::runtime(kColumns), "c.oid"),
+                            ShortText("pg_catalog.obj_description(c.reltype, 'pg_type')")),
                 {target.name.schema, target.name.name}));
   if (PQntuples(row.get()) == 0) {
     return InvalidArgument(fmt::format("schema \"{}\" does not exist", target.name.schema))

@@ -15,6 +15,7 @@
 #include "catalog/sqlite/sqlite_connection_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
+#include "catalog/sqlite/sqlite_embedded_statement_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_parameter_types_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
@@ -26,17 +27,6 @@ namespace {
 
 constexpr std::string_view kUrl = "sqlite:";
 constexpr size_t kMostParameters = 65'535;  // that the protocol has room for
-
-size_t CountPlaces(sqlite3_stmt* statement) {
-  size_t most = 0;
-  for (int i = 1; i <= sqlite3_bind_parameter_count(statement); ++i) {
-    const char* name = sqlite3_bind_parameter_name(statement, i);
-    const size_t number =
-        name == nullptr ? static_cast<size_t>(i) : std::strtoul(name + 1, nullptr, 10);
-    most = std::max(most, number);
-  }
-  return most;
-}
 
 // PostgreSQL's clients have values for $1, $2, ... only; others would be NULL.
 Status CheckNumbered(sqlite3_stmt* statement) {
@@ -51,167 +41,6 @@ Status CheckNumbered(sqlite3_stmt* statement) {
   }
   return OkStatus();
 }
-
-Status Interrupted() {
-  return DatabaseError("57014", "interrupted");
-}
-
-class SqliteEmbeddedStatement final : public EmbeddedStatement {
- public:
-  // `written`: as the client wrote it, if that differs from `sql`.
-  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteGuard& guard, SqlitePlace& place,
-                          std::atomic<bool>& interrupted, SqliteStatement statement,
-                          std::string sql, std::optional<std::string_view> written)
-      : connection_(connection),
-        guard_(guard),
-        place_(place),
-        interrupted_(interrupted),
-        statement_(std::move(statement)),
-        vacuum_(guard.vacuum()),
-        sql_(std::move(sql)),
-        rewritten_(written.has_value()),
-        parameters_(CountPlaces(statement_.get())) {
-    const int count = sqlite3_column_count(statement_.get());
-    std::vector<SelectItem> items;
-    for (int i = 0; i < count; ++i) {
-      const char* name = sqlite3_column_name(statement_.get(), i);
-      const char* declared = sqlite3_column_decltype(statement_.get(), i);
-      Column& column = columns_.emplace_back();
-      column.name = name == nullptr ? "" : name;
-      column.type = PostgresTypeOf(declared == nullptr ? "" : declared);
-    }
-    const bool untyped = std::any_of(columns_.begin(), columns_.end(),
-                                     [](const Column& column) { return column.type.oid == 0; });
-    if (untyped || rewritten_) {
-      items = SelectItems(sql_);
-    }
-    for (size_t i = 0; i < columns_.size() && items.size() == columns_.size(); ++i) {
-      columns_[i].type = columns_[i].type.oid == 0 ? items[i].type : columns_[i].type;
-    }
-    if (rewritten_) {
-      const std::vector<SelectItem> names = SelectItems(*written);
-      for (size_t i = 0; i < columns_.size() && names.size() == columns_.size(); ++i) {
-        columns_[i].name = names[i].name;
-      }
-    }
-  }
-
-  const std::vector<Column>& columns() const override { return columns_; }
-  size_t parameters() const override { return parameters_; }
-  bool read_only() const override { return sqlite3_stmt_readonly(statement_.get()) != 0; }
-  size_t bytes() const override {
-    return sql_.size() +
-           static_cast<size_t>(sqlite3_stmt_status(statement_.get(), SQLITE_STMTSTATUS_MEMUSED, 0));
-  }
-
-  Status Bind(size_t number, const SqlParameter& value) override {
-    for (const std::string& name :
-         {fmt::format("${}", number), fmt::format("?{}", number), fmt::format(":{}", number)}) {
-      const int index = sqlite3_bind_parameter_index(statement_.get(), name.c_str());
-      if (index > 0) {
-        return BindAt(index, value);
-      }
-    }
-    return OkStatus();  // the statement does not use it
-  }
-
-  Result<bool> Step() override {
-    if (sqlite3_stmt_busy(statement_.get()) == 0) {
-      guard_.BeginStep(vacuum_);
-      if (sqlite3_get_autocommit(connection_.handle()) != 0) {
-        RETURN_IF_ERROR(place_.Check());
-      }
-    }
-    int code = SQLITE_OK;
-    {
-      interrupted_ = false;
-      const EndsAllocations ends([this] { return interrupted_.load(); });
-      code = sqlite3_step(statement_.get());
-    }
-    if (interrupted_ && code == SQLITE_NOMEM) {
-      return Interrupted();
-    }
-    if (code == SQLITE_DONE) {
-      return false;
-    }
-    if (code != SQLITE_ROW) {
-      if (code == SQLITE_AUTH && !guard_.refusal().empty()) {  // of a file that VACUUM INTO uses
-                                                               // internally
-        return DatabaseError("42501", guard_.refusal());
-      }
-      if (sqlite3_extended_errcode(connection_.handle()) == SQLITE_BUSY_SNAPSHOT) {
-        return DatabaseError("40001",
-                             "could not serialize access: another session has changed the database "
-                             "since this transaction began to read")
-            .Hint("ROLLBACK, and run the transaction again");
-      }
-      return connection_.LastError(rewritten_ ? "" : std::string_view(sql_));
-    }
-    if (std::cmp_not_equal(sqlite3_column_count(statement_.get()), columns_.size())) {
-      return Unimplemented("cached plan must not change result type");
-    }
-    return true;
-  }
-
-  EmbeddedCell Cell(size_t column) const override {
-    // Once looked up; of a connection of one thread a value needs no protection.
-    sqlite3_value* const value = sqlite3_column_value(statement_.get(), static_cast<int>(column));
-    EmbeddedCell cell;
-    switch (sqlite3_value_type(value)) {
-      case SQLITE_INTEGER:
-        cell.kind = EmbeddedCell::Kind::kInteger;
-        cell.integer = sqlite3_value_int64(value);
-        return cell;
-      case SQLITE_FLOAT:
-        cell.kind = EmbeddedCell::Kind::kReal;
-        cell.real = sqlite3_value_double(value);
-        return cell;
-      case SQLITE_NULL:
-        return cell;
-      case SQLITE_TEXT:
-        cell.kind = EmbeddedCell::Kind::kText;
-        break;
-      default:
-        cell.kind = EmbeddedCell::Kind::kBlob;
-        break;
-    }
-    cell.bytes = CellBytes(value);
-    return cell;
-  }
-
-  void Reset() override { sqlite3_reset(statement_.get()); }
-
- private:
-  Status BindAt(int index, const SqlParameter& value) {
-    sqlite3_stmt* statement = statement_.get();
-    int code = SQLITE_OK;
-    if (const auto* integer = std::get_if<int64_t>(&value)) {
-      code = sqlite3_bind_int64(statement, index, *integer);
-    } else if (const auto* number = std::get_if<double>(&value)) {
-      code = sqlite3_bind_double(statement, index, *number);
-    } else if (const auto* text = std::get_if<std::string>(&value)) {
-      code = sqlite3_bind_text64(statement, index, text->data(), text->size(), SQLITE_TRANSIENT,
-                                 SQLITE_UTF8);
-    } else if (const auto* bytes = std::get_if<SqlBytes>(&value)) {
-      code = sqlite3_bind_blob64(statement, index, bytes->bytes.empty() ? "" : bytes->bytes.data(),
-                                 bytes->bytes.size(), SQLITE_TRANSIENT);
-    } else {
-      code = sqlite3_bind_null(statement, index);
-    }
-    return code == SQLITE_OK ? OkStatus() : connection_.LastError("");
-  }
-
-  SqliteConnection& connection_;
-  SqliteGuard& guard_;
-  SqlitePlace& place_;
-  std::atomic<bool>& interrupted_;
-  const SqliteStatement statement_;
-  const bool vacuum_;
-  const std::string sql_;
-  const bool rewritten_;
-  const size_t parameters_;
-  std::vector<Column> columns_;
-};
 
 // A query of the catalogs that is not supported: has the columns that it asks for, and no rows.
 class EmptyStatement final : public EmbeddedStatement {
@@ -264,10 +93,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   }
 
   Result<std::unique_ptr<EmbeddedStatement>> Prepare(std::string_view sql) override {
-    interrupted_ = false;
     const EndsAllocations ends([this] { return interrupted_.load(); });
     Result<std::unique_ptr<EmbeddedStatement>> prepared = Prepared(sql);
-    return !prepared.ok() && ends.ended() ? Interrupted() : std::move(prepared);
+    return interrupted_.exchange(false) ? InterruptedStatement() : std::move(prepared);
   }
 
   Result<std::vector<uint32_t>> ParameterTypes(std::string_view sql, size_t count) override {
@@ -331,6 +159,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     interrupted_ = true;
     sqlite3_interrupt(connection_->handle());
   }
+  void ForgetInterrupt() override { interrupted_ = false; }
 
  private:
   Result<std::unique_ptr<EmbeddedStatement>> Prepared(std::string_view sql) {
@@ -351,9 +180,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
       RETURN_IF_ERROR(CheckNumbered(prepared->get()));
-      return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
-          *connection_, guard_, place_, interrupted_, *std::move(prepared), text,
-          rewritten.has_value() ? std::optional(sql) : std::nullopt));
+      return MakeEmbeddedStatement({*connection_, guard_, place_, interrupted_},
+                                   *std::move(prepared), text,
+                                   rewritten.has_value() ? std::optional(sql) : std::nullopt);
     }
     if (!guard_.refusal().empty()) {
       return DatabaseError("42501", guard_.refusal());

@@ -68,6 +68,7 @@ TEST_P(StatisticsTest, DocumentsAreCountedAndNotKept) {
   EXPECT_THAT(all.columns[2].common_values, ElementsAre(Pair("k0", 0.5), Pair("k1", 0.5)));
   EXPECT_GE(all.sample.size(), 10U);
   EXPECT_LE(all.sample.size(), 34U);
+  EXPECT_EQ(std::get<std::string>(all.sample[0][1]).size(), size_t{1} << 20);
 }
 
 TEST_P(StatisticsTest, LimitsAreKept) {

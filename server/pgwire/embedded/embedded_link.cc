@@ -120,6 +120,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
   void Start(Work task, bool works) {
     working = true;
     instead = Instead::kWork;
+    server->session().ForgetInterrupt();
     ticket = database.Run(
         user,
         [self = shared_from_this(), task = std::move(task), works]() -> std::function<void()> {

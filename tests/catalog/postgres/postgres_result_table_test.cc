@@ -168,6 +168,17 @@ TEST_P(PostgresResultTableTest, ATableOfAnotherRoleIsNotRefilled) {
   Run("DROP ROLE " + owner);
 }
 
+// Any role can write the record of its own table, and the table's comment.
+TEST_P(PostgresResultTableTest, ARecordThatIsTooLongIsNone) {
+  ASSERT_TRUE(Write(3).ok());
+  Run("UPDATE sluice.result_tables SET columns = repeat('x', 2000000) WHERE table_name = 'p'");
+  EXPECT_EQ(Write(4).sqlstate(), "42P07");
+  Run("UPDATE sluice.result_tables SET columns = 'id bigint', identity = repeat('1', 2000000)"
+      " WHERE table_name = 'p'");
+  EXPECT_EQ(Write(4).sqlstate(), "42P07");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+}
+
 TEST_P(PostgresResultTableTest, APublicationNeedsAReplicaIdentity) {
   ASSERT_TRUE(Write(3).ok());
   Run("CREATE PUBLICATION changes FOR TABLE p");
