@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "catalog/source_url.h"
 #include "executor/cluster.h"
 #include "executor/executor.h"
 #include "server/config/config.h"
@@ -43,6 +44,8 @@ class GatewayScripts {
   ~GatewayScripts();
 
   SourcePool& sources() const { return *sources_; }
+  // The source's URL, without secrets and the operator's files.
+  std::string served_url() const { return catalog::WithoutPasswordFile(sources_->url()); }
   // Whether clients' data is encrypted on its way, even from other machines.
   bool encrypted() const { return encrypted_; }
   // Where no login is required: an error if there are users by now.

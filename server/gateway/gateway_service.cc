@@ -207,7 +207,7 @@ class GatewayService final
         RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       }
       strangers_.Welcome(context->peer());
-      response->set_source(scripts_.sources().url());
+      response->set_source(scripts_.served_url());
       return OkStatus();
     };
     return ToGrpc(context, Guarded("Gateway.GetVersion", get));

@@ -256,7 +256,7 @@ void JobToWire(const catalog::Job& job, v1::Job* wire) {
   wire->set_kind(job.kind);
   wire->set_statement(job.statement);
   wire->set_model(job.model);
-  wire->set_user(job.user);
+  wire->set_user(ValidUtf8(job.user));  // of shared catalogs, which have no encoding
   wire->set_started_micros(job.started_micros);
   wire->set_finished_micros(job.finished_micros);
   wire->set_rows_read(job.rows_read);

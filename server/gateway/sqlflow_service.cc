@@ -257,7 +257,7 @@ class SqlflowService final
     return login;
   }
   Result<Login> NamedLogin(const grpc::ServerContext& context, const std::string& data_source) {
-    const std::string& served = scripts_.sources().url();
+    const std::string served = scripts_.served_url();
     if (scripts_.sources().auth() == Auth::kTrust) {
       RETURN_IF_ERROR(CheckSource(data_source, served));
       Login login;

@@ -269,10 +269,16 @@ Status Audit::Login(const AuditedClient& client, const Status& outcome, int64_t 
   return Write(line);
 }
 
+bool Audit::MayBeInFull(const AuditedClient& client, size_t bytes) {
+  const MutexLock lock(mutex_);
+  return full_texts_.Take(ShortName(client.role), bytes, clock_.Now());
+}
+
 Result<int64_t> Audit::Begins(const AuditedClient& client, std::string_view sql,
                               catalog::Dialect dialect) {
   constexpr size_t kLogged = 2'000;
-  const size_t room = lines_ == nullptr ? kLogged : lines_->most_bytes() - kForTheRest;
+  const bool in_full = lines_ != nullptr && MayBeInFull(client, sql.size());
+  const size_t room = in_full ? lines_->most_bytes() - kForTheRest : kLogged;
   const std::string text = RecordedText(sql, dialect, room);
   log::Record("statement role={} address={} sql={}", log::Field(ShortName(client.role)),
               log::Field(client.address), log::Field(ShortText(text, kLogged)));

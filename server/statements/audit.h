@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "catalog/sql/sql_text.h"
 #include "server/statements/audit_lines.h"
+#include "server/statements/full_texts.h"
 #include "server/statements/refused_logins.h"
 #include "server/statements/statement_use.h"
 
@@ -66,6 +67,7 @@ class Audit {
   std::string NameOf(int64_t statement) const;
   Status Write(Line& line);
   void WriteAfterwards(Line& line);
+  bool MayBeInFull(const AuditedClient& client, size_t bytes) EXCLUDES(mutex_);
   // Whether the login is told now, not later with others.
   bool IsToldNow(const AuditedClient& client, const Status& outcome) EXCLUDES(mutex_);
   void Tell(const std::vector<RefusedLogins::Sum>& sums) EXCLUDES(mutex_);
@@ -77,6 +79,7 @@ class Audit {
   const SteadyClock clock_;
   Mutex mutex_;
   RefusedLogins refused_ GUARDED_BY(mutex_);
+  FullTexts full_texts_ GUARDED_BY(mutex_);
   std::condition_variable_any refused_changed_;
   std::jthread teller_ GUARDED_BY(mutex_);  // since the first refusal
 };
