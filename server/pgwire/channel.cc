@@ -41,6 +41,8 @@ void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
   SSL_set_fd(ssl_.get(), native_handle());
   SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                SSL_MODE_RELEASE_BUFFERS);
+  SSL_set_msg_callback(ssl_.get(), CountRecord);
+  SSL_set_msg_callback_arg(ssl_.get(), this);
   if (server) {
     SSL_set_accept_state(ssl_.get());
     return;
@@ -50,6 +52,18 @@ void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
     std::string name = host;  // the macro SSL_set_tlsext_host_name casts in C's way
     SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
     SSL_set1_host(ssl_.get(), host.c_str());
+  }
+}
+
+// SSL_read works on through records that hold nothing for the reader, such as those that change
+// keys, for as long as they come, so that a peer could hold up the thread with them. None needs
+// many: what comes after so many counts as the end of the stream.
+void Channel::CountRecord(int written, int /*version*/, int type, const void* /*bytes*/,
+                          size_t /*size*/, SSL* ssl, void* channel) {
+  constexpr int kMostRecords = 64;
+  if (written == 0 && type == SSL3_RT_HEADER &&
+      ++static_cast<Channel*>(channel)->records_ > kMostRecords) {
+    SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
   }
 }
 
@@ -89,6 +103,7 @@ ssize_t Channel::Read(char* bytes, size_t size) {
   ERR_clear_error();
   const int got = SSL_read(ssl_.get(), bytes, static_cast<int>(size));
   if (got > 0) {
+    records_ = 0;
     return got;
   }
   const int error = SSL_get_error(ssl_.get(), got);

@@ -69,12 +69,15 @@ class Channel final : public ByteLink {
   struct SslFree {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
   };
+  static void CountRecord(int written, int version, int type, const void* bytes, size_t size,
+                          SSL* ssl, void* channel);
   void EndTls();
   // Sends from the front of `bytes`; returns how many were sent, or a negative number.
   ssize_t Send(std::string_view bytes);
 
   ReadySockets::Socket socket_;
   std::unique_ptr<SSL, SslFree> ssl_;
+  int records_ = 0;  // of TLS, that have come since the last byte for the reader
   bool handshake_lent_ = false;
   bool close_when_returned_ = false;
   bool drained_ = false;

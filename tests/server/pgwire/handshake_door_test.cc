@@ -1,6 +1,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -54,6 +59,60 @@ TEST_F(SqliteDoorTest, HandshakesAreNoWorkOfTheDoorsOwnThread) {
   EXPECT_GT(TicksOf(process, "logins", false) - logins,
             2 * (TicksOf(process, "logins", true) - others));
   // The message that comes with the last one of a handshake is read, too.
+  EXPECT_EQ(
+      RunInShell(fmt::format("psql -XAtq '{} sslmode=require' -c 'SELECT 1' 2>&1", Conninfo()))
+          .output,
+      "1\n");
+}
+
+// A client of TLS 1.3 that has not logged in, and never says anything but that its keys change.
+class KeyChanger {
+ public:
+  explicit KeyChanger(int port) : context_(SSL_CTX_new(TLS_client_method())) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    constexpr char kAsksForTls[] = {0, 0, 0, 8, 4, '\xd2', '\x16', '\x2f'};
+    char answer = 0;
+    ssl_ = SSL_new(context_);
+    SSL_set_fd(ssl_, socket_);
+    works_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+             send(socket_, kAsksForTls, sizeof(kAsksForTls), MSG_NOSIGNAL) == 8 &&
+             recv(socket_, &answer, 1, 0) == 1 && answer == 'S' && SSL_connect(ssl_) == 1;
+  }
+  ~KeyChanger() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+    close(socket_);
+  }
+  KeyChanger(const KeyChanger&) = delete;
+  KeyChanger& operator=(const KeyChanger&) = delete;
+
+  bool works() const { return works_; }
+  bool ChangesKeys() {
+    return SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_) == 1;
+  }
+
+ private:
+  SSL_CTX* const context_;
+  SSL* ssl_ = nullptr;
+  int socket_ = -1;
+  bool works_ = false;
+};
+
+TEST_F(SqliteDoorTest, RecordsThatSayNothingEndTheConnection) {
+  signal(SIGPIPE, SIG_IGN);
+  Start();
+  KeyChanger client(std::stoi(port_));
+  ASSERT_TRUE(client.works());
+  constexpr int kMany = 200'000;  // two seconds' worth
+  int changes = 0;
+  while (changes < kMany && client.ChangesKeys()) {
+    ++changes;
+  }
+  EXPECT_LT(changes, kMany);
   EXPECT_EQ(
       RunInShell(fmt::format("psql -XAtq '{} sslmode=require' -c 'SELECT 1' 2>&1", Conninfo()))
           .output,
