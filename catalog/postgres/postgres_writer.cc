@@ -196,10 +196,21 @@ class PostgresTableWriter final : public TableWriter {
     }
     if (action != ResultAction::kAppend || target.found->IsOurs()) {
       ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
+      // The schema's owner can have given its name to another one since the table was checked.
+      if (action == ResultAction::kRefill &&
+          (!written.found || written.found->identity != target.found->identity)) {
+        return ChangedMeanwhile();
+      }
       RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
     return connection.Commit();
+  }
+
+  static Status ChangedMeanwhile() {
+    return Status(Code::kAborted, "another session changed the table at the same moment")
+        .SqlState("40001")
+        .Hint("run the statement again");
   }
 
   // Two statements that write the same table do it one after the other, even if it does not exist
@@ -234,9 +245,7 @@ class PostgresTableWriter final : public TableWriter {
     ASSIGN_OR_RETURN(PostgresTarget locked, FindPostgresTarget(connection, wanted_.name));
     if (!locked.found || locked.found->identity != seen.found->identity ||
         locked.found->columns != seen.found->columns) {
-      return Status(Code::kAborted, "another session changed the table at the same moment")
-          .SqlState("40001")
-          .Hint("run the statement again");
+      return ChangedMeanwhile();
     }
     return locked;
   }
