@@ -196,15 +196,31 @@ class PostgresTableWriter final : public TableWriter {
     }
     if (action != ResultAction::kAppend || target.found->IsOurs()) {
       ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
-      // The schema's owner can have given its name to another one since the table was checked.
-      if (action == ResultAction::kRefill &&
-          (!written.found || written.found->identity != target.found->identity)) {
-        return ChangedMeanwhile();
+      if (action == ResultAction::kRefill) {
+        RETURN_IF_ERROR(CheckWritten(*target.found, written));
       }
       RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
     return connection.Commit();
+  }
+
+  // Since the table was checked, the schema's owner can have given its name to another schema, and
+  // taken it back: the rows then went to a table of that name there, whose lock is still held.
+  Status CheckWritten(const FoundTable& checked, const PostgresTarget& written) REQUIRES(mutex_) {
+    ASSIGN_OR_RETURN(
+        const PostgresResult strangers,
+        AskServer(*connection_,
+                  "SELECT EXISTS (SELECT FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c"
+                  " ON c.oid = l.relation JOIN pg_catalog.pg_roles r ON r.oid = c.relowner"
+                  " WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation'"
+                  " AND l.database = (SELECT oid FROM pg_catalog.pg_database"
+                  "  WHERE datname = current_database())"
+                  " AND l.mode = 'RowExclusiveLock' AND c.relname = $1 AND c.oid <> $2::oid"
+                  " AND NOT r.rolsuper AND NOT pg_has_role(c.relowner, 'USAGE'))",
+                  {checked.name.name, checked.identity}));
+    const bool same = written.found && written.found->identity == checked.identity;
+    return same && PostgresText(strangers.get(), 0, 0) != "t" ? OkStatus() : ChangedMeanwhile();
   }
 
   static Status ChangedMeanwhile() {

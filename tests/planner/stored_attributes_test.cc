@@ -34,7 +34,8 @@ TEST_F(StoredAttributes, AreInTheirTypesRange) {
   AddAttribute("of a later version", &plan_)->set_integer(-6);
   EXPECT_EQ(Refusal(plan_), "");
   AddAttribute("colsample_bylevel", &plan_)->set_number(-1);  // libxgboost crashes
-  EXPECT_THAT(Refusal(plan_), HasSubstr("attribute colsample_bylevel must be from 0.0001 to 1, not -1"));
+  EXPECT_THAT(Refusal(plan_),
+              HasSubstr("attribute colsample_bylevel must be from 0.0001 to 1, not -1"));
 }
 
 TEST_F(StoredAttributes, HaveTheirType) {

@@ -168,6 +168,33 @@ TEST_P(PostgresResultTableTest, ATableOfAnotherRoleIsNotRefilled) {
   Run("DROP ROLE " + owner);
 }
 
+// As when the schema's owner swaps it for another one while the table is written: here a trigger
+// writes the stranger's table of that name.
+TEST_P(PostgresResultTableTest, RowsThatGoToAStrangersTableAreTakenBack) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  const std::string owner = role_ + "_other";
+  Run("CREATE ROLE " + owner);
+  Run("CREATE SCHEMA trap AUTHORIZATION " + owner);
+  Run("CREATE TABLE trap.p (id bigint)");
+  Run("ALTER TABLE trap.p OWNER TO " + owner);
+  Run("GRANT USAGE ON SCHEMA trap TO " + role_);
+  Run("GRANT ALL ON trap.p TO " + role_);
+  Run("CREATE FUNCTION swaps() RETURNS trigger LANGUAGE plpgsql AS"
+      " 'BEGIN INSERT INTO trap.p VALUES (NEW.id); RETURN NEW; END'");
+  Run("CREATE TRIGGER s BEFORE INSERT ON p FOR EACH ROW EXECUTE FUNCTION swaps()");
+  Run("ALTER TABLE p OWNER TO " + role_);
+  const Status taken_back = Write(*scorer_, 5);
+  EXPECT_EQ(taken_back.sqlstate(), "40001") << taken_back.ToString();
+  EXPECT_EQ(Select("SELECT count(*) FROM trap.p")[0][0], "0");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+  Run("GRANT " + owner + " TO " + role_);
+  EXPECT_TRUE(Write(*scorer_, 5).ok());
+  EXPECT_EQ(Select("SELECT count(*) FROM trap.p")[0][0], "5");
+  Run("DROP OWNED BY " + owner);
+  Run("DROP ROLE " + owner);
+}
+
 // Any role can write the record of its own table, and the table's comment.
 TEST_P(PostgresResultTableTest, ARecordThatIsTooLongIsNone) {
   ASSERT_TRUE(Write(3).ok());
