@@ -39,7 +39,7 @@ TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
   EXPECT_EQ(StatusOf("trees").observed_generation, 2);
   AwaitEvent("InvalidSpec");
   Edit("trees", R"({"spec":{"suspend":true}})");
-  for (int i = 0; i < kLooks && !IsSuspended(); ++i) {
+  for (const Minutes minutes; minutes.last() && !IsSuspended();) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_TRUE(IsSuspended());

@@ -23,7 +23,15 @@
 
 namespace sluice::executor {
 
-inline constexpr int kLooks = 12'000;  // a minute of them
+// How long something is waited for, however long each look takes.
+class Minutes {
+ public:
+  bool last() const { return std::chrono::steady_clock::now() < until_; }
+
+ private:
+  const std::chrono::steady_clock::time_point until_ =
+      std::chrono::steady_clock::now() + std::chrono::minutes(3);
+};
 inline constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
 
 class TrainingJobsTest : public ::testing::Test {
@@ -94,7 +102,7 @@ class TrainingJobsTest : public ::testing::Test {
   }
   // The conditions that its status has, once there is one: "Failed True Refused MESSAGE".
   std::string ConditionsOf(const std::string& name) {
-    for (int i = 0; i < kLooks; ++i) {
+    for (const Minutes minutes; minutes.last();) {
       const auto found =
           k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
       std::string text;
@@ -139,7 +147,8 @@ class TrainingJobsTest : public ::testing::Test {
     EXPECT_TRUE(edited.ok()) << edited.status.ToString();
   }
   void AwaitCondition(const std::string& name, const std::string& condition) {
-    for (int i = 0; i < kLooks && ConditionsOf(name).find(condition) == std::string::npos; ++i) {
+    for (const Minutes minutes;
+         minutes.last() && ConditionsOf(name).find(condition) == std::string::npos;) {
       server_.clock().Advance(std::chrono::milliseconds(100));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -153,7 +162,7 @@ class TrainingJobsTest : public ::testing::Test {
         return event.json.find(fmt::format(R"("reason":"{}")", reason)) != std::string::npos;
       });
     };
-    for (int i = 0; i < kLooks && !found(); ++i) {
+    for (const Minutes minutes; minutes.last() && !found();) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     EXPECT_TRUE(found()) << reason;
@@ -165,7 +174,7 @@ class TrainingJobsTest : public ::testing::Test {
   // While the clock goes on.
   template <typename Condition>
   bool Becomes(Condition condition) {
-    for (int i = 0; i < kLooks && !condition(); ++i) {
+    for (const Minutes minutes; minutes.last() && !condition();) {
       server_.clock().Advance(std::chrono::milliseconds(100));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -173,7 +182,7 @@ class TrainingJobsTest : public ::testing::Test {
   }
   // Once there is one.
   std::vector<std::string> AwaitEnds() {
-    for (int i = 0; i < kLooks; ++i) {
+    for (const Minutes minutes; minutes.last();) {
       {
         const MutexLock lock(mutex_);
         if (!ends_.empty()) {
@@ -186,7 +195,7 @@ class TrainingJobsTest : public ::testing::Test {
     return {};
   }
   void AwaitStart(const std::string& name) {
-    for (int i = 0; i < kLooks && StatusOf(name).started.empty(); ++i) {
+    for (const Minutes minutes; minutes.last() && StatusOf(name).started.empty();) {
       server_.clock().Advance(std::chrono::milliseconds(100));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
@@ -194,7 +203,7 @@ class TrainingJobsTest : public ::testing::Test {
   }
   k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
     k8s::TrainingJobStatus status = StatusOf(name);
-    for (int i = 0; i < kLooks && status.ended.empty(); ++i) {
+    for (const Minutes minutes; minutes.last() && status.ended.empty();) {
       server_.clock().Advance(std::chrono::seconds(1));
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       status = StatusOf(name);

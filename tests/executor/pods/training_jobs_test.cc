@@ -47,7 +47,7 @@ TEST_F(TrainingJobsTest, ItsBeginAndItsEndAreOnRecordAtEveryLevel) {
   };
   patch("", R"({"spec":{"ttlSecondsAfterFinished":0}})");
   patch("status", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
-  for (int i = 0; i < kLooks; ++i) {  // it deletes it when it has heard of its end
+  for (const Minutes minutes; minutes.last();) {  // it deletes it when it has heard of its end
     const auto found =
         k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), "good", {});
     if (found.fault == k8s::Fault::kNotFound) {
