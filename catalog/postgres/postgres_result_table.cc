@@ -180,8 +180,8 @@ Status CheckOwner(PostgresConnection& connection, const FoundTable& table) {
   }
   const std::string owner(PostgresText(found.get(), 0, 0));
   return DatabaseError("42501",
-                       fmt::format("table {} belongs to role {}, of which this role is no member, "
-                                   "and only tables of this role's are refilled",
+                       fmt::format("table {} belongs to role {}: a role refills result tables of "
+                                   "its own, or of roles that it is a member of",
                                    table.name.Text(), owner))
       .Hint(fmt::format(
           "name another table; or GRANT {} TO this role; or WITH result.append=true, which adds "

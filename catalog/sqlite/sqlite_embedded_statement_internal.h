@@ -14,12 +14,12 @@
 
 namespace sluice::catalog {
 
-// What the statements of an embedded session have of it; outlives them.
+// What an embedded session and its statements share; outlives the statements.
 struct EmbeddedSessionParts {
   SqliteConnection& connection;
   SqliteGuard& guard;
   SqlitePlace& place;
-  std::atomic<bool>& interrupted;  // by EmbeddedSession::Interrupt, since a call has begun
+  std::atomic<bool>& interrupted;  // set by EmbeddedSession::Interrupt
 };
 
 // `sql`: what was prepared. `written`: as the client wrote it, if that differs.

@@ -102,9 +102,9 @@ Result<SqlRows> SqlitePgCatalog::TableColumns(const std::string& name) {
   return columns.ok() || columns.status().sqlstate() == "55P03" ? std::move(columns) : SqlRows();
 }
 
-// SQLite expands a view to know its columns. One that has itself been made of views, each of which
-// selects twice from the one before, takes minutes, and anybody may make some: those for which too
-// few allocations are left have no columns here.
+// To know a view's columns, SQLite expands it. In a chain of views that each select twice from the
+// one before, every view takes twice as long as the one before, and anybody may make such a chain:
+// when the allocations for all views are used up, the others have no columns here.
 Result<SqlRows> SqlitePgCatalog::ViewColumns(const std::string& name) {
   SqlRows columns;
   const EndsAllocations few(view_allocations_);

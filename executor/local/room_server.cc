@@ -76,9 +76,8 @@ class SocketRoomServer final : public RoomServer {
       listener_ = *std::move(listener);
     } else if (listener.status().code() != Code::kAlreadyExists) {
       log::Warn("jobs are granted no room: {}", listener.status().ToString());
-    } else if (!warned_ &&
+    } else if (!std::exchange(knows_whose_, true) &&
                PacketSocket::Connect(name_).status().code() == Code::kPermissionDenied) {
-      warned_ = true;
       log::Warn(
           "another user's process has taken the name under which jobs ask for their room, @{}: "
           "until it ends each job has its fewest workers",
@@ -188,8 +187,8 @@ class SocketRoomServer final : public RoomServer {
   const PollWaker waker_;
   PacketListener listener_;  // used by the thread, like the guests
   std::list<Guest> guests_;
-  bool warned_ = false;  // that another user has the name
-  std::jthread thread_;  // last: uses the others
+  bool knows_whose_ = false;  // the name is, since it was first found taken
+  std::jthread thread_;       // last: uses the others
 };
 
 }  // namespace

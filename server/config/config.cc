@@ -293,12 +293,10 @@ Result<Auth> AuthOf(const Config& config) {
   return Auth::kTrust;
 }
 
-Status CheckStillWithoutUsers(const Config& config) {
-  const bool without_users = config.auth.empty() && config.source.starts_with("sqlite:");
-  std::error_code error;
-  if (!without_users || config.password_file.empty() ||
-      (!std::filesystem::exists(config.password_file, error) && !error)) {
-    return OkStatus();
+Status CheckStillTrusted(const Config& config) {
+  const Result<Auth> now = AuthOf(config);
+  if (!now.ok() || *now == Auth::kTrust) {
+    return now.status();
   }
   return Status(Code::kPermissionDenied,
                 fmt::format("users were made after this gateway had begun without any ({})",

@@ -111,9 +111,8 @@ Result<std::string> ReadSourceUrl(const std::string& path);
 // The value of `auth`, or its default. 28000: everyone who can reach the gateway's address could
 // use it, and trust was not asked for.
 Result<Auth> AuthOf(const Config& config);
-// What a gateway asks before it lets anybody in. 28000: it asks for no password because there was
-// no user when it began, and now there is one.
-Status CheckStillWithoutUsers(const Config& config);
+// Of a gateway that began with Auth::kTrust. 28000: there was no user then, and now there is one.
+Status CheckStillTrusted(const Config& config);
 
 // Whether only this machine can reach an address (or all of several, separated by commas):
 // HOST:PORT on the loopback, or a Unix socket.

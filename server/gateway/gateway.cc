@@ -158,7 +158,7 @@ class GrpcGateway final : public Gateway {
                                                     : pgwire::ClientLogin::kPassword;
     options.verifiers = config.verifiers;
     options.password_file = config.password_file;
-    options.admits = [config] { return CheckStillWithoutUsers(config); };
+    options.admits = [this] { return scripts_.Admits(); };
     options.tickets = std::move(tickets);
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_,

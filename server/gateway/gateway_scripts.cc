@@ -63,7 +63,7 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
     : sources_(std::move(sources)),
       user_(config.user),
       encrypted_(!config.tls_cert.empty()),
-      admits_([config] { return CheckStillWithoutUsers(config); }),
+      still_trusted_([config] { return CheckStillTrusted(config); }),
       checkpoint_root_(config.checkpoint_root),
       export_root_(config.export_root),
       pods_allowed_(planner::PodsAllowed::Read(config.pods_allow).value()),  // checked by Start

@@ -48,8 +48,8 @@ class GatewayScripts {
   std::string served_url() const { return catalog::WithoutPasswordFile(sources_->url()); }
   // Whether clients' data is encrypted on its way, even from other machines.
   bool encrypted() const { return encrypted_; }
-  // Where no login is required: an error if there are users by now.
-  Status Admits() const { return admits_(); }
+  // Before anybody is let in without a login: an error if there are users by now.
+  Status Admits() const { return sources_->auth() == Auth::kTrust ? still_trusted_() : OkStatus(); }
 
   struct Script {
     const std::string& text;
@@ -161,7 +161,7 @@ class GatewayScripts {
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
   const bool encrypted_;
-  const std::function<Status()> admits_;
+  const std::function<Status()> still_trusted_;
   const std::string checkpoint_root_;
   const std::string export_root_;
   const planner::PodsAllowed pods_allowed_;

@@ -196,9 +196,7 @@ class GatewayService final
       response->set_version(kVersion);
       ASSIGN_OR_RETURN(const Login login, SentLogin(*context, scripts_.encrypted()));
       strangers_.BeginCall(context->peer());
-      if (scripts_.sources().auth() == Auth::kTrust) {
-        RETURN_IF_ERROR(scripts_.Admits());
-      }
+      RETURN_IF_ERROR(scripts_.Admits());
       response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
@@ -243,9 +241,7 @@ Status AdmitStranger(const grpc::ServerContext& context, const Login& login,
   if (context.IsCancelled()) {  // nobody waits for what a login would cost
     return Cancelled("the call was cancelled");
   }
-  if (scripts.sources().auth() == Auth::kTrust) {
-    RETURN_IF_ERROR(scripts.Admits());
-  }
+  RETURN_IF_ERROR(scripts.Admits());
   if (!stranger) {
     return OkStatus();
   }

@@ -69,7 +69,7 @@ void Channel::CountRecord(int written, int /*version*/, int type, const void* /*
 
 void Channel::LendHandshake() {
   handshake_lent_ = true;
-  socket_.Drained();  // by then; what comes meanwhile is told
+  socket_.Drained();  // the handshake reads all that is there now; what comes later is reported
 }
 
 bool Channel::AdvanceHandshake() {

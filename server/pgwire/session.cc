@@ -77,7 +77,7 @@ void WireSession::WaitForClient() {
   });
 }
 
-// Anybody may ask for handshakes, so those of one network take turns with others'.
+// On another thread. Anybody may ask for handshakes, so the networks take turns.
 void WireSession::ShakeHands() {
   client_.LendHandshake();
   const Status put = house_.login_work.Put(

@@ -277,9 +277,9 @@ bool Audit::MayBeInFull(const AuditedClient& client, size_t bytes) {
 Result<int64_t> Audit::Begins(const AuditedClient& client, std::string_view sql,
                               catalog::Dialect dialect) {
   constexpr size_t kLogged = 2'000;
-  const bool in_full = lines_ != nullptr && MayBeInFull(client, sql.size());
-  const size_t room = in_full ? lines_->most_bytes() - kForTheRest : kLogged;
-  const std::string text = RecordedText(sql, dialect, room);
+  const size_t most = lines_ == nullptr ? kLogged : lines_->most_bytes() - kForTheRest;
+  const std::string text = RecordedText(sql, dialect, most);
+  const size_t room = MayBeInFull(client, text.size()) ? most : kLogged;
   log::Record("statement role={} address={} sql={}", log::Field(ShortName(client.role)),
               log::Field(client.address), log::Field(ShortText(text, kLogged)));
   const int64_t statement = ++statements_;

@@ -39,10 +39,7 @@ TEST_F(TrainingJobsTest, AnEditThatIsWrongSaysSoAndLeavesTheRestInForce) {
   EXPECT_EQ(StatusOf("trees").observed_generation, 2);
   AwaitEvent("InvalidSpec");
   Edit("trees", R"({"spec":{"suspend":true}})");
-  for (const Minutes minutes; minutes.last() && !IsSuspended();) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_TRUE(IsSuspended());
+  EXPECT_TRUE(Eventually([this] { return IsSuspended(); }));
   Edit("trees", R"({"spec":{"workers":{"max":2}}})");
   AwaitCondition("trees", "SpecInvalid False Mended");
   EXPECT_EQ(StatusOf("trees").observed_generation, 4);

@@ -11,7 +11,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/base64.h"
@@ -20,18 +19,10 @@
 #include "k8s/api_verbs.h"
 #include "k8s/training_job.h"
 #include "tests/k8s/tested_api_server.h"
+#include "tests/support/eventually.h"
 
 namespace sluice::executor {
 
-// How long something is waited for, however long each look takes.
-class Minutes {
- public:
-  bool last() const { return std::chrono::steady_clock::now() < until_; }
-
- private:
-  const std::chrono::steady_clock::time_point until_ =
-      std::chrono::steady_clock::now() + std::chrono::minutes(3);
-};
 inline constexpr char kIsSource[] = R"({"sluice.dev/source":"true"})";
 
 class TrainingJobsTest : public ::testing::Test {
@@ -102,20 +93,15 @@ class TrainingJobsTest : public ::testing::Test {
   }
   // The conditions that its status has, once there is one: "Failed True Refused MESSAGE".
   std::string ConditionsOf(const std::string& name) {
-    for (const Minutes minutes; minutes.last();) {
-      const auto found =
-          k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {});
-      std::string text;
-      for (const k8s::Condition& each :
-           k8s::ParseTrainingJobStatus(found.object.json).value().conditions) {
+    std::string text;
+    const auto found = [&] {
+      for (const k8s::Condition& each : StatusOf(name).conditions) {
         text += fmt::format("{} {} {} {}\n", each.type, each.status, each.reason, each.message);
       }
-      if (!text.empty()) {
-        return text;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return "";
+      return !text.empty();
+    };
+    EXPECT_TRUE(Becomes(found)) << name << " has no condition";
+    return text;
   }
   std::vector<std::string> Begun() {
     const MutexLock lock(mutex_);
@@ -147,12 +133,12 @@ class TrainingJobsTest : public ::testing::Test {
     EXPECT_TRUE(edited.ok()) << edited.status.ToString();
   }
   void AwaitCondition(const std::string& name, const std::string& condition) {
-    for (const Minutes minutes;
-         minutes.last() && ConditionsOf(name).find(condition) == std::string::npos;) {
-      server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_THAT(ConditionsOf(name), ::testing::HasSubstr(condition));
+    std::string found;
+    EXPECT_TRUE(Becomes([&] {
+      found = ConditionsOf(name);
+      return found.find(condition) != std::string::npos;
+    })) << found
+        << "and not " << condition;
   }
   void AwaitEvent(const std::string& reason) {
     const auto found = [&] {
@@ -162,52 +148,46 @@ class TrainingJobsTest : public ::testing::Test {
         return event.json.find(fmt::format(R"("reason":"{}")", reason)) != std::string::npos;
       });
     };
-    for (const Minutes minutes; minutes.last() && !found();) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_TRUE(found()) << reason;
+    EXPECT_TRUE(Eventually(found)) << reason;
   }
   bool IsGone(const std::string& name) {
     return k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), name, {})
                .fault == k8s::Fault::kNotFound;
   }
-  // While the clock goes on.
+  // While the clock of the gateway and the API server goes on by `step` for each look: what the
+  // gateway does later by that clock would otherwise never be done.
   template <typename Condition>
-  bool Becomes(Condition condition) {
-    for (const Minutes minutes; minutes.last() && !condition();) {
-      server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return condition();
+  [[nodiscard]] bool Becomes(Condition condition,
+                             std::chrono::milliseconds step = std::chrono::milliseconds(100)) {
+    return Eventually([&] {
+      if (condition()) {
+        return true;
+      }
+      server_.clock().Advance(step);
+      return false;
+    });
   }
   // Once there is one.
   std::vector<std::string> AwaitEnds() {
-    for (const Minutes minutes; minutes.last();) {
-      {
-        const MutexLock lock(mutex_);
-        if (!ends_.empty()) {
-          return ends_;
-        }
-      }
-      server_.clock().Advance(std::chrono::seconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return {};
+    std::vector<std::string> ends;
+    const auto found = [&] {
+      const MutexLock lock(mutex_);
+      ends = ends_;
+      return !ends.empty();
+    };
+    EXPECT_TRUE(Becomes(found, std::chrono::seconds(1)));
+    return ends;
   }
   void AwaitStart(const std::string& name) {
-    for (const Minutes minutes; minutes.last() && StatusOf(name).started.empty();) {
-      server_.clock().Advance(std::chrono::milliseconds(100));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    EXPECT_NE(StatusOf(name).started, "") << name;
+    EXPECT_TRUE(Becomes([&] { return !StatusOf(name).started.empty(); })) << name;
   }
   k8s::TrainingJobStatus AwaitEnd(const std::string& name) {
-    k8s::TrainingJobStatus status = StatusOf(name);
-    for (const Minutes minutes; minutes.last() && status.ended.empty();) {
-      server_.clock().Advance(std::chrono::seconds(1));
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    k8s::TrainingJobStatus status;
+    const auto found = [&] {
       status = StatusOf(name);
-    }
+      return !status.ended.empty();
+    };
+    EXPECT_TRUE(Becomes(found, std::chrono::seconds(1))) << name << " has not ended";
     return status;
   }
 

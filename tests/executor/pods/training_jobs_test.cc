@@ -47,15 +47,8 @@ TEST_F(TrainingJobsTest, ItsBeginAndItsEndAreOnRecordAtEveryLevel) {
   };
   patch("", R"({"spec":{"ttlSecondsAfterFinished":0}})");
   patch("status", R"({"status":{"conditions":[{"type":"Complete","status":"True"}]}})");
-  for (const Minutes minutes; minutes.last();) {  // it deletes it when it has heard of its end
-    const auto found =
-        k8s::GetObject(server_.client(), k8s::kTrainingJobs, server_.namespace_name(), "good", {});
-    if (found.fault == k8s::Fault::kNotFound) {
-      break;
-    }
-    server_.clock().Advance(std::chrono::milliseconds(100));  // it may look only every 2 s
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  // It deletes the object when it has heard of its end.
+  EXPECT_TRUE(Becomes([this] { return IsGone("good"); }));
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("trainingjob begun name=good job=7"));
   EXPECT_THAT(said, HasSubstr("trainingjob ended name=good job=7 as=Complete"));

@@ -125,33 +125,6 @@ TEST_F(SqliteDoorTest, PsqlCopiesAndCancels) {
       << cancelled.output;
 }
 
-// SQLite expands views while it prepares a statement, and asks nothing meanwhile.
-TEST_F(SqliteDoorTest, ViewsOfViewsHoldNobodyUp) {
-  Start();
-  std::string columns, views = "CREATE VIEW p0 AS SELECT * FROM wide;\n";
-  for (int i = 0; i < 60; ++i) {
-    columns += fmt::format("{}c{} int", i == 0 ? "" : ", ", i);
-  }
-  for (int i = 1; i <= 15; ++i) {  // each takes twice what the one before does
-    views += fmt::format("CREATE VIEW p{0} AS SELECT * FROM p{1} UNION ALL SELECT * FROM p{1};\n",
-                         i, i - 1);
-  }
-  for (int i = 0; i < 50; ++i) {
-    views += fmt::format("CREATE VIEW w{} AS SELECT * FROM p15;\n", i);
-  }
-  ASSERT_EQ(Psql(fmt::format("CREATE TABLE wide ({});\n{}", columns, views)).output.find("ERROR"),
-            std::string::npos);
-  const ShellOutcome listed = RunInShell(
-      fmt::format("timeout 60 psql -X -P pager=off '{}' -c '\\d p1' -c '\\dv' 2>&1", Conninfo()));
-  EXPECT_EQ(listed.exit_code, 0);
-  EXPECT_NE(listed.output.find("c59"), std::string::npos) << listed.output;
-  EXPECT_NE(listed.output.find("w49"), std::string::npos) << listed.output;
-  const ShellOutcome cancelled = RunInShell(fmt::format(
-      "timeout -s INT 1 psql -X '{}' -c 'SELECT * FROM p15 JOIN p14 USING (c0)' 2>&1", Conninfo()));
-  EXPECT_NE(cancelled.output.find("canceling statement due to user request"), std::string::npos)
-      << cancelled.output;
-}
-
 TEST_F(SqliteDoorTest, Psycopg2AndPandas) {
   Start();
   EXPECT_EQ(Client(fmt::format("/usr/bin/python3 sqlite_with_psycopg2.py '{}'", Conninfo())),
@@ -170,80 +143,6 @@ TEST_F(SqliteDoorTest, Jdbc) {
                                "127.0.0.1 {} shop ann",
                                port_)),
             "ok\n");
-}
-
-// The gateway's users are then those in a file, at all of its doors.
-TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
-  const auto password = [this](const std::string& input, const std::string& arguments) {
-    return RunInShell(fmt::format("printf '%s' '{}' | HOME={} {} password {} 2>&1", input, home_,
-                                  SLUICE_BINARY, arguments));
-  };
-  EXPECT_EQ(password("pässwörd\n", "ann").output,
-            fmt::format("ann logs in by {}/.sluice/passwords\n", home_));
-  EXPECT_EQ(password("other", "bob").exit_code, 0);
-  EXPECT_NE(password("", "carl").output.find("the input has ended"), std::string::npos);
-  Start("--pg 0.0.0.0:0");
-  const auto as = [this](const std::string& user, const std::string& secret, const std::string& sql,
-                         const std::string& options = "") {
-    return RunInShell(fmt::format("PGPASSWORD='{}' psql -XAtq -P pager=off 'host=127.0.0.1 port={} "
-                                  "user={} dbname=shop {}' -c \"{}\" 2>&1",
-                                  secret, port_, user, options, sql))
-        .output;
-  };
-  EXPECT_EQ(as("ann", "pässwörd", "SELECT current_user", "channel_binding=require"), "ann\n");
-  EXPECT_EQ(as("ann", "pässwörd", "SELECT current_user", "sslmode=disable"), "ann\n");
-  EXPECT_NE(as("ann", "pässwörd",
-               "SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=2 LABEL "
-               "y INTO m")
-                .find("m|1|1|"),
-            std::string::npos);
-  EXPECT_EQ(as("ann", "pässwörd", "SELECT usename FROM pg_user ORDER BY 1"), "ann\nbob\n");
-  EXPECT_EQ(as("bob", "other", "\\du").substr(0, 12), "ann||{}\nbob|");
-  // Models belong to all users; a job shows its user.
-  EXPECT_EQ(as("bob", "other", "SHOW MODELS").substr(0, 2), "m|");
-  EXPECT_EQ(as("bob", "other", "SELECT username FROM sluice_jobs"), "ann\n");
-  const std::string refused = "FATAL:  password authentication failed for user \"{}\"\n";
-  EXPECT_NE(as("bob", "pässwörd", "SELECT 1").find(fmt::format(fmt::runtime(refused), "bob")),
-            std::string::npos);
-  EXPECT_NE(as("nobody", "other", "SELECT 1").find(fmt::format(fmt::runtime(refused), "nobody")),
-            std::string::npos);
-  // gRPC requires a login, too.
-  const auto grpc = [this](const std::string& secret) {
-    return RunInShell(fmt::format("PGPASSWORD='{}' {} sql --gateway bob@127.0.0.1:{} --format csv "
-                                  "-c 'SELECT count(*) AS n FROM points' 2>&1",
-                                  secret, SLUICE_BINARY, grpc_port_))
-        .output;
-  };
-  EXPECT_EQ(grpc("other"), "n\n300\n");
-  EXPECT_NE(grpc("wrong").find("password authentication failed"), std::string::npos);
-  EXPECT_NE(grpc("").find("asks for a password"), std::string::npos) << grpc("");
-  EXPECT_EQ(password("", "--remove bob").exit_code, 0);
-  EXPECT_NE(as("bob", "other", "SELECT 1").find("FATAL"), std::string::npos);
-}
-
-// A gateway that began without users lets nobody in who has not logged in, once there is one.
-TEST_F(SqliteDoorTest, UsersMadeMeanwhileCloseItsDoors) {
-  Start();
-  const auto psql = [this] {
-    return RunInShell(fmt::format("psql -XAtq '{}' -c 'SELECT 1' 2>&1", Conninfo())).output;
-  };
-  const auto grpc = [this] {
-    return RunInShell(fmt::format("{} sql --gateway 127.0.0.1:{} --format csv -c 'SELECT 1 AS n' "
-                                  "2>&1",
-                                  SLUICE_BINARY, grpc_port_))
-        .output;
-  };
-  EXPECT_EQ(psql(), "1\n");
-  EXPECT_EQ(grpc(), "n\n1\n");
-  ASSERT_EQ(RunInShell(
-                fmt::format("printf 'secret' | HOME={} {} password ann 2>&1", home_, SLUICE_BINARY))
-                .exit_code,
-            0);
-  for (const std::string& heard : {psql(), grpc()}) {
-    EXPECT_NE(heard.find("users were made after this gateway had begun without any"),
-              std::string::npos)
-        << heard;
-  }
 }
 
 TEST_F(SqliteDoorTest, TwoGatewaysServeOneFile) {
