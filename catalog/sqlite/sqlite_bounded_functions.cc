@@ -30,6 +30,12 @@ std::string_view BytesOf(sqlite3_value* value) {
 
 // Linear, unlike std::string_view's.
 size_t Find(std::string_view text, std::string_view part, size_t from = 0) {
+  if (part.size() == 1) {
+    return text.find(part.front(), from);
+  }
+  if (text.size() - from < part.size()) {  // memmem takes no null
+    return std::string_view::npos;
+  }
   const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
   return found == nullptr ? std::string_view::npos
                           : static_cast<size_t>(static_cast<const char*>(found) - text.data());

@@ -16,6 +16,10 @@ TaskId FirstTaskOf(Term term) {
   return TaskId((static_cast<int64_t>(term.index()) << kTaskBitsOfATerm) + 1);
 }
 
+Term TermOf(TaskId task) {
+  return Term::At(static_cast<size_t>((task.value() - 1) >> kTaskBitsOfATerm));
+}
+
 Attempt AttemptBefore(Term term) {
   return Attempt(static_cast<uint32_t>(term.index() << kAttemptBitsOfATerm));
 }

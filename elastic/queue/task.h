@@ -70,6 +70,7 @@ inline constexpr Term kLastTerm{int64_t{1} << 20};
 // A new master's tasks and attempts begin far above those of the previous one, whose last ones may
 // be missing from the journal.
 TaskId FirstTaskOf(Term term);
+Term TermOf(TaskId task);          // of a training task
 Attempt AttemptBefore(Term term);  // its first one is the next
 
 // More rows or batches than any job has, and few enough that a sum of many does not overflow.

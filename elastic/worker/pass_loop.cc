@@ -26,7 +26,7 @@ class PassLoop final : public TrainingLoop {
 
  private:
   Status Add(const Task& task) {
-    const Status fetched = Fetch(task.epoch);
+    const Status fetched = Fetch({TermOf(task.id), task.epoch});
     if (fetched.code() == Code::kNotFound) {  // other workers have finished the epoch
       tasks_.master().Abandon(task.id);
       return Status();
@@ -89,10 +89,14 @@ class PassLoop final : public TrainingLoop {
     return tasks_.master().Report(report).status();
   }
 
-  Status Fetch(Epoch epoch) {
-    if (epoch == epoch_) {
+  // A pass of a job: each master counts its own.
+  using PassId = std::pair<Term, Epoch>;
+
+  Status Fetch(PassId pass) {
+    if (pass == pass_) {
       return Status();
     }
+    const Epoch epoch = pass.second;
     const PhaseScope exchanging(tasks_.clock(), Phase::kExchange);
     done_.clear();  // that pass has ended without them
     ASSIGN_OR_RETURN(const std::string step, pass_of_(epoch, false));
@@ -104,14 +108,14 @@ class PassLoop final : public TrainingLoop {
     if (!follows) {
       return Internal("a pass whose whole is not enough");
     }
-    epoch_ = epoch;
+    pass_ = pass;
     return Status();
   }
 
   WorkerTasks& tasks_;
   const std::function<Result<std::string>(Epoch, bool)> pass_of_;
   const std::unique_ptr<models::PassSums> sums_;
-  Epoch epoch_ = kNoEpoch;
+  PassId pass_{kNoTerm, kNoEpoch};
   std::vector<TaskReport> done_;                   // not reported yet
   std::unordered_map<ShardId, TaskReport> known_;  // what a report says of shards without rows
 };

@@ -50,7 +50,8 @@ class LoginJobs : public ClusterJobs {
   void TearDown() override {
     if (!role_.empty()) {
       for (const std::string& sql : {"DROP OWNED BY " + role_ + " CASCADE", "DROP ROLE " + role_}) {
-        EXPECT_TRUE(source_->Execute(sql, nullptr, {}).ok()) << sql;
+        const Status done = source_->Execute(sql, nullptr, {}).status();
+        EXPECT_TRUE(done.ok()) << sql << "\n" << done.ToString();
       }
     }
     ClusterJobs::TearDown();

@@ -45,9 +45,10 @@ Shown ShownAs(const std::string& pid) {
 
 TEST_F(OutlivingJobs, HaveProcessesThatAreCalledWhatTheyAre) {
   StartGateway();
-  ASSERT_EQ(
-      Ask("SET sluice.async = on; " + Long("m", "engine.num_workers=2, engine.num_ps=2")).exit_code,
-      0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " +
+                Long("m", "engine.num_workers=2, engine.num_ps=2", 3 * kEpochs))
+                .exit_code,
+            0);
   ASSERT_TRUE(HasBegun(1));
   std::map<std::string, std::string> processes;  // their numbers
   std::istringstream lines(Ask("SHOW JOB 1").output);

@@ -258,8 +258,13 @@ TEST_F(RoleLimitsOnSqlite, HoldForItsUsersAtBothDoors) {
   EXPECT_THAT(OverGrpc("bob", kTraining), HasSubstr("LinearClassifier"));
   EXPECT_THAT(AtPort("bob", kTraining), HasSubstr("model 'm' has 2 versions"));
   EXPECT_THAT(OverGrpc("bob", kTraining), HasSubstr("model 'm' has 2 versions"));
-  EXPECT_THAT(OverGrpc("bob", "SHOW MODELS; SHOW MODELS; SHOW MODELS;"), HasSubstr("53400"));
-  EXPECT_THAT(AtPort("bob", "SHOW MODELS;"), HasSubstr("role \"bob\" has run 6 statements"));
+  // Ten seconds give one more, and the statements before may have taken long.
+  std::string more_than_allowed;
+  for (int i = 0; i < 8; ++i) {
+    more_than_allowed += "SHOW MODELS;\n";
+  }
+  EXPECT_THAT(OverGrpc("bob", more_than_allowed), HasSubstr("53400"));
+  EXPECT_THAT(AtPort("bob", more_than_allowed), HasSubstr("role \"bob\" has run 6 statements"));
   EXPECT_THAT(AtPort("ann", "SHOW MODELS;"), Not(HasSubstr("53400")));
 }
 
