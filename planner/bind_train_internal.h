@@ -42,7 +42,7 @@ struct BoundTrain {
   std::vector<std::string> assumptions;  // as in DeriveReport
   std::vector<LeftOutColumn> left_out;
   std::map<std::string, std::string> times;  // as in DeriveReport
-  std::string series;
+  Series series;
   std::vector<catalog::ColumnKey> keys;  // of the select's columns; empty when continuing
   std::vector<std::string> warnings;
   std::string threshold;                        // predict.threshold, checked

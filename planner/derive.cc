@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -297,7 +298,7 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, Deriv
     }
     if (report->series.empty() && facts[i].time &&
         IsSeries(i, facts[i].info.type, facts[i].time->format, input.statistics)) {
-      report->series = facts[i].name();
+      report->series = {.columns = {facts[i].name()}, .order = facts[i].name()};
     }
     if (facts[i].time) {
       report->times[facts[i].name()] = std::string(models::TimeFormatName(facts[i].time->format));
@@ -319,6 +320,12 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, Deriv
     for (const RequestedColumn* request : wanted) {
       errors.Add(maker.AddRequested(request->spec, facts[i], request->part));
     }
+  }
+  if (report->series.empty()) {
+    std::vector<bool> usable;
+    std::transform(input.excluded.begin(), input.excluded.end(), std::back_inserter(usable),
+                   [](const std::string& reason) { return reason.empty(); });
+    report->series = FindCalendar(input.schema, usable, input.statistics);
   }
   for (const Requests::Cross& cross : requests.crosses) {
     const ColumnSpec* embedding =

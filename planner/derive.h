@@ -13,6 +13,7 @@
 #include "models/registry/registry.h"
 #include "planner/column_index.h"
 #include "planner/column_spec.h"
+#include "planner/series.h"
 
 namespace sluice::models {
 class FeaturePlan;
@@ -71,7 +72,7 @@ struct DeriveReport {
   std::vector<LeftOutColumn> left_out;
   // Columns that hold times, with their format (InputColumn::time_format).
   std::map<std::string, std::string> times;
-  std::string series;  // a column of times that the rows are ordered by, or ""
+  Series series;
 };
 
 // Turns schema, statistics and COLUMN clauses into inputs and features of `plan`; its other fields

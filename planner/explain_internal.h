@@ -34,6 +34,7 @@ std::string DescribeValues(const google::protobuf::RepeatedPtrField<std::string>
                            std::string_view noun);
 std::string DescribeLabel(const models::LabelPlan& label);
 std::string DescribeOptimizer(const models::OptimizerSpec& optimizer);
+std::string DescribeSplitColumns(const plan::Split& split);
 std::string DescribeSplit(const plan::Split& split);
 // "/checkpoints/m every 100 steps, 5 kept"
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);

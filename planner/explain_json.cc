@@ -210,7 +210,7 @@ void PutTrain(const plan::TrainPlan& plan, IndentedJson* json) {
   json->Open("split");
   json->Put("kind", plan::Split::Kind_Name(plan.split().kind()));
   json->Put("fraction", plan.split().fraction());
-  json->Put("column", plan.split().column());
+  json->Put("column", DescribeSplitColumns(plan.split()));
   json->Put("select", plan.split().select());
   json->Close();
   PutLabel(plan.model().features().label(), json);

@@ -115,6 +115,14 @@ std::string DescribeOptimizer(const models::OptimizerSpec& optimizer) {
   return fmt::format("{}({})", optimizer.name(), fmt::join(arguments, ", "));
 }
 
+std::string DescribeSplitColumns(const plan::Split& split) {
+  std::string columns = split.column();
+  for (const std::string& finer : split.finer_columns()) {
+    columns += ", " + finer;
+  }
+  return columns;
+}
+
 std::string DescribeSplit(const plan::Split& split) {
   const std::string share = fmt::format("{:.3g}%", split.fraction() * 100);
   switch (split.kind()) {
@@ -126,7 +134,7 @@ std::string DescribeSplit(const plan::Split& split) {
       return fmt::format("{} of the rows by hash of {} (seed {})", share, split.column(),
                          split.seed());
     case plan::Split::TIME:
-      return fmt::format("the latest {} of the rows by {}", share, split.column());
+      return fmt::format("the latest {} of the rows by {}", share, DescribeSplitColumns(split));
     case plan::Split::COLUMN:
       return fmt::format("rows where {} is true", split.column());
     case plan::Split::SELECT:

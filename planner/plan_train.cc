@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/features/calendar_parts.h"
 #include "models/graph/graph_builder.h"
 #include "models/model.h"
 #include "parser/printer.h"
@@ -42,8 +43,18 @@ Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
   if (spelt) {
     split->set_time_format(format->second.empty() ? "iso" : format->second);
   }
+  std::vector<size_t> parts;
+  for (const std::string& finer : split->finer_columns()) {
+    parts.push_back(*bound.select.columns.Find(finer));
+  }
   for (const std::vector<Value>& row : bound.statistics.sample) {
-    if (spelt) {
+    if (!parts.empty()) {
+      std::vector<double> numbers = {static_cast<double>(std::get<int64_t>(row[*index]))};
+      for (const size_t part : parts) {
+        numbers.push_back(static_cast<double>(std::get<int64_t>(row[part])));
+      }
+      times.push_back(models::PlaceInCalendar(numbers));
+    } else if (spelt) {
       const auto time = TimeOf(row[*index], type, *models::FindTimeFormat(format->second));
       if (time) {
         times.push_back(static_cast<double>(*time));
@@ -230,12 +241,14 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   if (split_status.ok() && split->kind() == plan::Split::RANDOM && !bound.series.empty() &&
       bound.attributes.Text("split.kind").value_or("auto") == "auto") {
     split->set_kind(plan::Split::TIME);
-    split->set_column(bound.series);
+    split->set_column(bound.series.columns.front());
+    split->mutable_finer_columns()->Assign(bound.series.columns.begin() + 1,
+                                           bound.series.columns.end());
     latest = true;
     plan->add_told(
         fmt::format("validated on the latest rows: they are stored in the order of {}, so "
                     "the model is for later ones; split.kind='random' if it is not",
-                    bound.series));
+                    bound.series.order));
   }
   if (split_status.ok() && split->kind() == plan::Split::TIME) {
     errors.Add(FillTimeThreshold(bound, split));

@@ -23,8 +23,6 @@ using models::TimeFormat;
 constexpr double kEarliestSeconds = 631'152'000;
 constexpr double kLatestSeconds = 2'208'988'800;
 constexpr double kMinTimes = 10;  // fewer values mean a code
-constexpr double kSeriesShare = 0.99;
-constexpr size_t kMinSeriesRows = 50;
 
 // A text column's values that the statistics know.
 std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics,
@@ -185,24 +183,6 @@ std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeForm
                : models::TimeOfNumber(static_cast<double>(*number), format);
   }
   return std::nullopt;
-}
-
-bool IsSeries(size_t index, DataType type, models::TimeFormat format,
-              const catalog::SelectStatistics& statistics) {
-  const catalog::ColumnStatistics& own = statistics.columns[index];
-  if (statistics.sample.size() < kMinSeriesRows || own.null_fraction > 0 ||
-      own.distinct < kSeriesShare * static_cast<double>(statistics.rows)) {
-    return false;
-  }
-  std::optional<int64_t> last;
-  for (const std::vector<Value>& row : statistics.sample) {
-    const std::optional<int64_t> time = TimeOf(row[index], type, format);
-    if (!time || (last && *time <= *last)) {
-      return false;
-    }
-    last = time;
-  }
-  return true;
 }
 
 }  // namespace sluice::planner

@@ -28,9 +28,4 @@ std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const
 // Microseconds since 1970; nullopt: NULL, blank, or not a time.
 std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeFormat format);
 
-// Whether the rows are ordered by their times, all of which differ: a series, whose next values are
-// to be predicted.
-bool IsSeries(size_t index, DataType type, models::TimeFormat format,
-              const catalog::SelectStatistics& statistics);
-
 }  // namespace sluice::planner

@@ -171,17 +171,6 @@ void PutCell(const RowBatch::Column& column, size_t row, CopyLines* lines) {
   }
 }
 
-// A declaration as DescribeDeclarations makes it: the type, and the collation or "".
-std::pair<std::string, std::string> SplitCollation(const std::string& declaration) {
-  for (const SqlToken& token : TokenizeSql(declaration, Dialect::kPostgres)) {
-    if (token.kind == SqlToken::Kind::kWord && token.begin > 0 &&
-        std::string_view(declaration).substr(token.begin, token.end - token.begin) == "COLLATE") {
-      return {declaration.substr(0, token.begin - 1), declaration.substr(token.end + 1)};
-    }
-  }
-  return {declaration, ""};
-}
-
 }  // namespace
 
 std::string CopyText(const RowBatch& batch) {
@@ -263,36 +252,6 @@ Status CopyRows(PostgresConnection& connection, const std::string& copy, std::st
   CopyIn rows(connection, copy, SIZE_MAX);
   RETURN_IF_ERROR(rows.Send(text));
   return rows.Finish(context);
-}
-
-Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
-                                            const std::string& quoted_table, const Schema& schema) {
-  std::string columns;
-  for (const ColumnInfo& column : schema.columns) {
-    std::string type(PostgresTypeName(column.type));
-    const auto [wanted, collation] =
-        SplitCollation(column.declaration.value_or(column.database_type));
-    if (!wanted.empty() && wanted != type) {
-      // to_regtype accepts only the name of a type, with its modifier, so the text cannot contain
-      // anything else.
-      ASSIGN_OR_RETURN(
-          const PostgresResult known,
-          connection.Ask("SELECT pg_catalog.to_regtype($1)::pg_catalog.oid", {wanted}));
-      const bool exists = PQgetisnull(known.get(), 0, 0) == 0;
-      if (exists && (column.declaration.has_value() || TypeOfOid(static_cast<Oid>(PostgresInteger(
-                                                           known.get(), 0, 0))) == column.type)) {
-        type = wanted;
-      }
-    }
-    if (!collation.empty()) {  // likewise, to_regcollation accepts only a name
-      ASSIGN_OR_RETURN(
-          const PostgresResult known,
-          connection.Ask("SELECT pg_catalog.to_regcollation($1)::pg_catalog.oid", {collation}));
-      type += PQgetisnull(known.get(), 0, 0) == 0 ? " COLLATE " + collation : "";
-    }
-    columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name), type);
-  }
-  return fmt::format("CREATE TABLE {} ({})", quoted_table, columns);
 }
 
 }  // namespace sluice::catalog

@@ -9,14 +9,8 @@
 #include "base/status.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 
-// Writes rows to PostgreSQL: the declared types of the columns, and the cells in COPY's text
-// format.
+// Writes rows to PostgreSQL, in COPY's text format.
 namespace sluice::catalog {
-
-// CREATE TABLE with the columns' types in the spelling of the caller's database, if this server
-// knows it.
-Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
-                                            const std::string& quoted_table, const Schema& schema);
 
 // The rows in COPY's text format.
 std::string CopyText(const RowBatch& batch);

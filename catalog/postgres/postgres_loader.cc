@@ -6,6 +6,7 @@
 #include "catalog/postgres/postgres_copy_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_result_table_internal.h"
+#include "catalog/postgres/postgres_table_definition_internal.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/table_loader.h"
 
@@ -71,11 +72,7 @@ Result<std::unique_ptr<TableLoader>> OpenPostgresLoader(PostgresDatabase& databa
     for (const ColumnInfo& column : columns.columns) {
       made.Add(CheckPostgresName(column.name));
     }
-    const Result<std::string> definition =
-        PostgresTableDefinition(*connection, table.Quoted(), columns);
-    made.Add(!made.ok()        ? OkStatus()
-             : definition.ok() ? connection->Run(*definition)
-                               : definition.status());
+    made = made.ok() ? MakePostgresTable(*connection, table.Quoted(), columns) : made;
   }
   if (!made.ok()) {
     connection->Rollback();

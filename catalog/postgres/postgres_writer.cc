@@ -10,6 +10,7 @@
 #include "catalog/postgres/postgres_copy_sender_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_result_table_internal.h"
+#include "catalog/postgres/postgres_table_definition_internal.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/store/advisory_lock.h"
 
@@ -76,9 +77,7 @@ struct Beginning {
 Status MakeStaging(PostgresConnection& connection, const std::string& in_schema,
                    const Schema& schema, Beginning* beginning) {
   beginning->staging = {in_schema, "sluice_new_" + RandomSuffix()};
-  ASSIGN_OR_RETURN(const std::string definition,
-                   PostgresTableDefinition(connection, beginning->staging->Quoted(), schema));
-  RETURN_IF_ERROR(connection.Run(definition));
+  RETURN_IF_ERROR(MakePostgresTable(connection, beginning->staging->Quoted(), schema));
   ASSIGN_OR_RETURN(beginning->columns, PostgresColumns(connection, *beginning->staging));
   return OkStatus();
 }
@@ -373,9 +372,7 @@ Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, co
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
   ASSIGN_OR_RETURN(const PostgresTarget target, FindPostgresTarget(*connection, table));
   if (!target.found) {
-    ASSIGN_OR_RETURN(const std::string definition,
-                     PostgresTableDefinition(*connection, target.name.Quoted(), schema));
-    Status created = connection->Run(definition);
+    Status created = MakePostgresTable(*connection, target.name.Quoted(), schema);
     if (!created.ok() && created.sqlstate() != "42P07") {
       return created;
     }

@@ -43,14 +43,13 @@ Status FeatureReader::FindColumns() {
     read_.push_back(column);
   }
   wanted_ = read_.size();
-  if (options_.split.column().empty()) {
-    return Status();
-  }
-  ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(schema, options_.split.column()));
-  const auto wanted = std::find(read_.begin(), read_.end(), column);
-  split_column_ = static_cast<size_t>(wanted - read_.begin());
-  if (wanted == read_.end()) {
-    read_.push_back(column);
+  for (const std::string& name : options_.split.columns()) {
+    ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(schema, name));
+    const auto read = std::find(read_.begin(), read_.end(), column);
+    split_columns_.push_back(static_cast<size_t>(read - read_.begin()));
+    if (read == read_.end()) {
+      read_.push_back(column);
+    }
   }
   return Status();
 }
@@ -128,11 +127,13 @@ void FeatureReader::Split() {
   if (!options_.split.splits()) {
     return;
   }
-  const RowBatch::Column* column =
-      split_column_.has_value() ? &batch_.columns[*split_column_] : nullptr;
+  std::vector<const RowBatch::Column*> columns;
+  for (const size_t column : split_columns_) {
+    columns.push_back(&batch_.columns[column]);
+  }
   for (size_t row = 0; row < batch_.rows; ++row) {
     const int64_t place = at_.Next();
-    (options_.split.IsValidation(place, column, row) ? validation_ : training_)
+    (options_.split.IsValidation(place, columns, row) ? validation_ : training_)
         .push_back(static_cast<uint32_t>(row));
   }
 }

@@ -93,7 +93,7 @@ class FeatureReader {
   const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   std::vector<size_t> read_;  // of the dataset's columns: the transform's, then the split's
   size_t wanted_ = 0;         // number of the transform's columns
-  std::optional<size_t> split_column_;  // position in read_
+  std::vector<size_t> split_columns_;  // positions in read_
 
   std::unique_ptr<catalog::ShardReader> reader_;
   std::unique_ptr<catalog::RowStream> stream_;

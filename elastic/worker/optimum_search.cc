@@ -176,7 +176,7 @@ Result<std::vector<OptimumSearch::Fold>> OptimumSearch::CutIntoFolds(uint32_t fo
     for (uint32_t row = 0; row < read.train.rows; ++row) {
       const int64_t place = places.Next();
       for (size_t fold = 0; fold < folds; ++fold) {
-        if (rules[fold].IsValidation(place, nullptr, row)) {
+        if (rules[fold].IsValidation(place, {}, row)) {
           rows[fold].push_back(row);
         }
       }

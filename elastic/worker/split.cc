@@ -2,12 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "base/check.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/queue/shard_order.h"
+#include "models/features/calendar_parts.h"
 #include "models/features/feature_transform.h"
 #include "planner/plan.pb.h"
 
@@ -113,17 +115,34 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
     }
   }
   if (rule.kind_ != Kind::kRandom) {
-    rule.column_ = split.column();
-    if (rule.column_.empty()) {
+    if (split.column().empty()) {
       return InvalidArgument("the plan splits by a column and names none");
     }
+    rule.columns_.push_back(split.column());
+    rule.columns_.insert(rule.columns_.end(), split.finer_columns().begin(),
+                         split.finer_columns().end());
   }
   return rule;
 }
 
-bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const {
-  SLUICE_CHECK(column != nullptr || kind_ == Kind::kNone || kind_ == Kind::kRandom,
-               "a rule by a column needs its cells");
+bool SplitRule::IsLate(std::span<const RowBatch::Column* const> columns, size_t row) const {
+  if (std::any_of(columns.begin(), columns.end(),
+                  [row](const auto* column) { return column->null[row] != 0; })) {
+    return false;
+  }
+  if (columns.size() == 1) {
+    return TimeAt(*columns.front(), row, time_format_) >= threshold_;
+  }
+  std::vector<double> parts;
+  for (const RowBatch::Column* column : columns) {
+    parts.push_back(column->NumberAt(row));
+  }
+  return models::PlaceInCalendar(parts) >= threshold_;
+}
+
+bool SplitRule::IsValidation(int64_t place, std::span<const RowBatch::Column* const> columns,
+                             size_t row) const {
+  SLUICE_CHECK(columns.size() == columns_.size(), "a rule by columns needs their cells");
   switch (kind_) {
     case Kind::kNone:
       return false;
@@ -138,11 +157,11 @@ bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size
       return hash >= from_ && hash < below_;
     }
     case Kind::kHash:
-      return models::HashInteger(seed_ ^ HashCell(*column, row)) < below_;
+      return models::HashInteger(seed_ ^ HashCell(*columns.front(), row)) < below_;
     case Kind::kTime:
-      return column->null[row] == 0 && TimeAt(*column, row, time_format_) >= threshold_;
+      return IsLate(columns, row);
     case Kind::kColumn:
-      return IsTrue(*column, row);
+      return IsTrue(*columns.front(), row);
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,17 +27,20 @@ class SplitRule {
  public:
   static Result<SplitRule> Make(const plan::Split& split);
 
-  // The column that the rule reads; empty: none.
-  const std::string& column() const { return column_; }
+  // The columns that the rule reads.
+  const std::vector<std::string>& columns() const { return columns_; }
   bool splits() const { return kind_ != Kind::kNone; }
-  // `place`: of the row in the dataset (PlacesOf). `column`: the rule's column, or null; its
-  // `row`th cell belongs to the row.
-  bool IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const;
+  // `place`: of the row in the dataset (PlacesOf). `columns`: the rule's; their `row`th cells
+  // belong to the row.
+  bool IsValidation(int64_t place, std::span<const RowBatch::Column* const> columns,
+                    size_t row) const;
 
  private:
   enum class Kind { kNone, kRandom, kHash, kTime, kColumn };
+  bool IsLate(std::span<const RowBatch::Column* const> columns, size_t row) const;
+
   Kind kind_ = Kind::kNone;
-  std::string column_;
+  std::vector<std::string> columns_;
   uint64_t seed_ = 0;
   uint64_t from_ = 0;      // hashes from it on
   uint64_t below_ = 0;     // and below it are validation

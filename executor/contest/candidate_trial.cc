@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
 #include "base/guarded.h"
 #include "base/median.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/contest/contest_clock.h"
+#include "executor/contest/lane_clock.h"
 #include "executor/in_process/fixed_schedule.h"
 #include "executor/in_process/label_correction.h"
 #include "executor/scoring/scorer.h"
@@ -103,8 +103,7 @@ Status TrainFold(const plan::TrainPlan& plan, const TrialRows& rows, const Trial
 Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const TrialRows& rows,
                      const TrialLimits& limits, const elastic::ProgressCallback& progress,
                      Trial* trial) {
-  const SteadyClock clock;
-  const TimePoint started = clock.Now();
+  const LaneClock lane;
   const uint32_t folds = std::max(contest.folds(), 1U);
   // With few rows, early stopping picks the best epoch partly by chance, which flatters models
   // whose metric fluctuates most. So each fold's rows judge a model trained for as many epochs as
@@ -113,8 +112,8 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
   uint32_t trainings_left = again ? 2 * folds : folds;
   const auto train = [&](const plan::TrainPlan& fold) {
     TrialLimits part = limits;
-    part.seconds = std::max(0.0, limits.seconds - SecondsBetween(started, clock.Now())) /
-                   static_cast<double>(trainings_left--);
+    part.seconds =
+        std::max(0.0, limits.seconds - lane.elapsed()) / static_cast<double>(trainings_left--);
     return TrainFold(fold, rows, part, progress, trial);
   };
   std::vector<uint32_t> best;
@@ -179,8 +178,7 @@ models::Metrics MetricsOf(const models::ModelSpec& model, const Judgement& judge
 Trial RunTrial(const plan::Candidate& candidate, const plan::Contest& contest, double share,
                const TrialRows& rows, const TrialLimits& limits,
                const elastic::ProgressCallback& progress) {
-  const SteadyClock clock;
-  const TimePoint started = clock.Now();
+  const LaneClock lane;
   plan::TrainPlan plan = candidate.plan();
   if (share < 1) {
     Shorten(share, &plan);
@@ -190,7 +188,7 @@ Trial RunTrial(const plan::Candidate& candidate, const plan::Contest& contest, d
   trial.status = Guarded("training a candidate", [&] {
     return TrainAndJudge(std::move(plan), contest, rows, limits, progress, &trial);
   });
-  trial.seconds = SecondsBetween(started, clock.Now());
+  trial.seconds = lane.elapsed();
   return trial;
 }
 

@@ -1,15 +1,17 @@
 #include "executor/contest/contest_clock.h"
-#include "base/sleep.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include "base/sleep.h"
 
 namespace sluice::executor {
 namespace {
 
 // A training that is asked to finish first completes its epoch.
 constexpr double kMinGraceSeconds = 1;
+constexpr double kShortestLook = 0.02;  // seconds
 
 }  // namespace
 
@@ -22,21 +24,29 @@ elastic::ProgressCallback ContestClock::Progress() {
     }
     reported_ = time;
     elastic::Progress told = now;
-    const double left = seconds_ - SecondsBetween(started_, time);
+    const double left = seconds_ - lane_.elapsed();
     told.seconds_left = left > 0 ? left : now.seconds_left;
     progress_(told);
   };
 }
 
+bool SoftLimit::Wait(double until, const std::stop_token& over) const {
+  for (double left = until; left > 0; left = until - lane_.elapsed()) {
+    if (!SleepFor(std::chrono::duration<double>(std::max(left, kShortestLook)), over)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 SoftLimit::SoftLimit(std::stop_token outer, double seconds, bool must)
     : outer_(std::move(outer), [this] { stop_.request_stop(); }),
       alarm_([this, seconds, must](const std::stop_token& over) {
-        using Seconds = std::chrono::duration<double>;
-        if (!SleepFor(Seconds(seconds), over)) {
+        if (!Wait(seconds, over)) {
           return;
         }
         finish_.request_stop();
-        if (!must && SleepFor(Seconds(std::max(kMinGraceSeconds, seconds / 2)), over)) {
+        if (!must && Wait(seconds + std::max(kMinGraceSeconds, seconds / 2), over)) {
           stop_.request_stop();
         }
       }) {}

@@ -153,8 +153,11 @@ void Conversation::Account(char type) {
       group_open_ = false;
       break;
     case 'S':
-      if (!copying_in_) {
-        Expect(type, Hears::kAll);
+      Expect(type, Hears::kAll);
+      if (copying_in_) {
+        expected_.back().skipped_by_copy = true;
+        copy_has_sync_ = copy_has_sync_ || copy_has_rows_;
+      } else {
         group_open_ = false;
         group_dirty_ = false;
         group_failed_ = false;
@@ -173,8 +176,12 @@ void Conversation::Account(char type) {
     case 'H':
       flushed_ = true;
       break;
+    case 'd':
+      copy_has_rows_ = true;
+      break;
     case 'c':
     case 'f':
+      copy_has_rows_ = true;
       copying_in_ = false;
       break;
     default:

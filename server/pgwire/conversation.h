@@ -109,6 +109,7 @@ class Conversation {
   struct Expected {
     char type;
     Hears hears = Hears::kAll;
+    bool skipped_by_copy = false;  // a Sync that a COPY reads, and does not answer
   };
   // Steps to do one after another, each when the back end has answered everything before it.
   struct Step {
@@ -251,6 +252,9 @@ class Conversation {
   // client.
   bool SeeServer(char type, std::string_view body);
   void SeeLent(char type, std::string_view message);
+  void SeeCopyBegin();
+  // False: how the server goes on cannot be known.
+  bool SeeCopyEnd(bool failed);
   bool SeeReady(char status);
   bool SeeError();
   bool Answered(std::string_view types);
@@ -281,7 +285,11 @@ class Conversation {
   std::string said_;  // our output, until a back end's message ends
   char status_ = 'I';
   std::deque<Expected> expected_;
-  bool copying_in_ = false;
+  bool copying_in_ = false;  // the client sends rows
+  // A COPY has begun, and not been answered; whether rows were sent to it, and a Sync among them.
+  bool copy_open_ = false;
+  bool copy_has_rows_ = false;
+  bool copy_has_sync_ = false;
 
   // State of a loan of the back end.
   bool lent_ = false;

@@ -55,6 +55,14 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
+    // A client that makes the server answer more than is counted here would answer our questions.
+    constexpr std::string_view kUnasked = "NSAE";
+    const bool asked = lent_ || !expected_.empty() || kUnasked.find(type) != std::string_view::npos;
+    if (!asked || (!lent_ && (type == 'C' || type == 'E') && !SeeCopyEnd(type == 'E'))) {
+      flush();
+      return ProtocolError(
+          "the server's answers do not fit what was sent: no Sync among COPY's rows");
+    }
     if ((type == 'd' || type == 'D') && PassesRows()) {  // nearly all of the traffic
       const size_t part = std::min(kHeaderBytes + body, bytes.size() - at);
       server_drops_ = false;
@@ -134,18 +142,43 @@ bool Conversation::SeeServer(char type, std::string_view body) {
     case 's':
       return Answered("E");
     case 'G':
-      copying_in_ = true;
-      if (!expected_.empty() && expected_.front().type == 'E') {
-        // A server ignores a Sync that it receives during a COPY.
-        const auto next = std::next(expected_.begin());
-        expected_.erase(next, std::find_if(next, expected_.end(), [](const Expected& expected) {
-                          return expected.type != 'S';
-                        }));
-      }
+      SeeCopyBegin();
       return heard;
     default:
       return heard;
   }
+}
+
+// A server skips a Sync that it reads during a COPY: there, those that were sent with the Execute.
+void Conversation::SeeCopyBegin() {
+  copying_in_ = true;
+  copy_open_ = true;
+  copy_has_rows_ = false;
+  copy_has_sync_ = false;
+  if (!expected_.empty() && expected_.front().type == 'E') {
+    for (auto sync = std::next(expected_.begin()); sync != expected_.end() && sync->type == 'S';
+         ++sync) {
+      sync->skipped_by_copy = true;
+    }
+  }
+}
+
+// What was sent before the rows was read before them. A COPY that fails without any (in a trigger
+// before the statement) has read nothing: the server still answers every Sync.
+bool Conversation::SeeCopyEnd(bool failed) {
+  if (!std::exchange(copy_open_, false)) {
+    return true;
+  }
+  if (failed && copy_has_sync_) {  // it may have read the Sync, or not
+    return false;
+  }
+  if (!failed || copy_has_rows_) {
+    std::erase_if(expected_, [](const Expected& sync) { return sync.skipped_by_copy; });
+  }
+  for (Expected& sync : expected_) {
+    sync.skipped_by_copy = false;
+  }
+  return true;
 }
 
 // Rows, and lines of COPY, pass unchanged.

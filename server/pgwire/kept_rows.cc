@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sql/types_of_others.h"
 #include "server/pgwire/messages.h"
 #include "server/pgwire/sql/column_types.h"
 
@@ -119,15 +120,16 @@ std::string KeptRows::Table() const {
                      dialect_ == catalog::Dialect::kPostgres ? "pg_temp" : "temp", number_);
 }
 
-// Gives columns the types whose names only the server knows; a pseudo-type is none of a column's.
+// Gives columns the types whose names only the server knows; a pseudo-type is none of a column's,
+// and what another role has made would run its functions.
 std::string KeptRows::OwnTypes() const {
   return fmt::format(
       "BEGIN EXECUTE (SELECT coalesce('ALTER TABLE {} ' OPERATOR(pg_catalog.||)"
       " pg_catalog.string_agg(pg_catalog.format('ALTER c%s TYPE %s USING NULL', v.i,"
       " pg_catalog.format_type(v.t, v.m)), ', '), 'SELECT') FROM (VALUES {}) AS v(i, t, m)"
       " JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) v.t"
-      " WHERE y.typtype OPERATOR(pg_catalog.<>) 'p'); END",
-      Table(), others_);
+      " WHERE y.typtype OPERATOR(pg_catalog.<>) 'p' AND NOT EXISTS ({})); END",
+      Table(), others_, catalog::MakersOfTypes("SELECT v.t"));
 }
 
 std::vector<std::string> KeptRows::Statements() const {

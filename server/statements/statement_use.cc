@@ -38,6 +38,9 @@ void AddTrainingColumns(const plan::TrainPlan& plan, StatementUse* use) {
   AddColumn(features.weight_column(), use);
   AddColumn(features.group_column(), use);
   AddColumn(plan.split().column(), use);
+  for (const std::string& column : plan.split().finer_columns()) {
+    AddColumn(column, use);
+  }
   for (const plan::LeftOut& left_out : plan.left_out()) {
     AddColumn(left_out.column(), use);
   }

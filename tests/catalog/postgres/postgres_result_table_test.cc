@@ -168,6 +168,55 @@ TEST_P(PostgresResultTableTest, ATableOfAnotherRoleIsNotRefilled) {
   Run("DROP ROLE " + owner);
 }
 
+// A domain's checks run with the rights of whoever writes a value, who had only read it.
+TEST_P(PostgresResultTableTest, AnothersDomainIsStoredAsWhatItIsOf) {
+  LetScorerWrite();
+  Run("GRANT CREATE ON SCHEMA public TO " + role_);
+  const std::string owner = role_ + "_other";
+  Run("CREATE ROLE " + owner);
+  Run("CREATE SCHEMA trap AUTHORIZATION " + owner);
+  Run("GRANT USAGE ON SCHEMA trap TO " + role_);
+  Run("CREATE TABLE trap.runs (id bigint)");
+  Run("GRANT ALL ON trap.runs TO " + role_);
+  Run("CREATE FUNCTION trap.checks(bigint) RETURNS boolean LANGUAGE plpgsql AS"
+      " 'BEGIN INSERT INTO trap.runs VALUES ($1); RETURN true; END'");
+  Run("CREATE DOMAIN trap.inner_one AS bigint CHECK (trap.checks(VALUE))");
+  Run("CREATE DOMAIN trap.d AS trap.inner_one");
+  Run("CREATE TYPE trap.pair AS (a trap.d, b text)");
+  for (const char* type : {"DOMAIN trap.inner_one", "DOMAIN trap.d", "TYPE trap.pair"}) {
+    Run(std::string("ALTER ") + type + " OWNER TO " + owner);
+  }
+  const auto columns = [](std::optional<std::string> declaration) {
+    Schema schema = OneColumn();
+    schema.columns[0].declaration = std::move(declaration);
+    return schema;
+  };
+  const auto type = [this] {
+    return Select(
+        "SELECT format_type(atttypid, atttypmod) FROM pg_attribute"
+        " WHERE attrelid = 'p'::regclass AND attname = 'id'")[0][0];
+  };
+  const Status written = Write(*scorer_, 3, true, columns("trap.d"));
+  EXPECT_TRUE(written.ok()) << written.ToString();
+  EXPECT_EQ(type(), "bigint");
+  // What has such values in it.
+  for (const char* inside : {"trap.d[]", "trap.pair", "trap.pair[]"}) {
+    Run("DROP TABLE p");
+    const Status inner = Write(*scorer_, 3, false, columns(inside));
+    EXPECT_TRUE(inner.ok()) << inner.ToString();
+    EXPECT_EQ(type(), "bigint") << inside;
+  }
+  EXPECT_EQ(Select("SELECT count(*) FROM trap.runs")[0][0], "0");
+  Run("GRANT " + owner + " TO " + role_);
+  Run("DROP TABLE p");
+  EXPECT_TRUE(Write(*scorer_, 3, false, columns("trap.d")).ok());
+  EXPECT_EQ(type(), "trap.d");
+  EXPECT_EQ(Select("SELECT count(*) FROM trap.runs")[0][0], "3");
+  Run("DROP TABLE p");
+  Run("DROP OWNED BY " + owner + " CASCADE");
+  Run("DROP ROLE " + owner);
+}
+
 // As when the schema's owner swaps it for another one while the table is written: here a trigger
 // writes the stranger's table of that name.
 TEST_P(PostgresResultTableTest, RowsThatGoToAStrangersTableAreTakenBack) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "catalog/dataset.pb.h"
+#include "models/features/calendar_parts.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
@@ -25,7 +27,7 @@ std::vector<int64_t> ValidationRows(const SplitRule& rule, const std::vector<int
   int64_t number = 0;
   for (size_t shard = 0; shard < cut.size(); ++shard) {
     for (int64_t row = 0; row < cut[shard]; ++row, ++number) {
-      if (rule.IsValidation(places[shard] + row, nullptr, 0)) {
+      if (rule.IsValidation(places[shard] + row, {}, 0)) {
         found.push_back(number);
       }
     }
@@ -86,6 +88,37 @@ TEST(Split, RandomRowsAreTheSameHoweverTheTableIsCut) {
   EXPECT_EQ(ValidationRows(rule, {100, 100, 500, 0, 300}), whole);
   split.set_seed(8);
   EXPECT_NE(ValidationRows(SplitRule::Make(split).value(), {1'000}), whole);
+}
+
+// Each cell beside the ones of its row.
+RowBatch::Column Numbers(const std::vector<int64_t>& numbers) {
+  RowBatch::Column column;
+  column.type = DataType::kInt64;
+  column.int64s = numbers;
+  column.null.assign(numbers.size(), 0);
+  return column;
+}
+
+TEST(Split, TimesMayBeToldBySeveralColumns) {
+  plan::Split split;
+  split.set_kind(plan::Split::TIME);
+  split.set_column("year");
+  split.add_finer_columns("month");
+  split.add_finer_columns("day");
+  split.set_threshold(models::PlaceInCalendar(std::vector<double>{2020, 3, 15}));
+  const SplitRule rule = SplitRule::Make(split).value();
+  EXPECT_EQ(rule.columns(), (std::vector<std::string>{"year", "month", "day"}));
+  const RowBatch::Column year = Numbers({2019, 2020, 2020, 2020, 2020, 2021, 2021});
+  const RowBatch::Column month = Numbers({12, 2, 3, 3, 4, 1, 1});
+  RowBatch::Column day = Numbers({31, 28, 14, 15, 1, 1, 1});
+  day.null[6] = 1;
+  std::vector<int> late;
+  for (size_t row = 0; row < 7; ++row) {
+    late.push_back(
+        rule.IsValidation(0, std::vector<const RowBatch::Column*>{&year, &month, &day}, row) ? 1
+                                                                                             : 0);
+  }
+  EXPECT_EQ(late, (std::vector<int>{0, 0, 0, 1, 1, 1, 0}));
 }
 
 }  // namespace

@@ -98,6 +98,57 @@ TEST_F(HostileClientTest, WhoGoesWithMuchUnreadBehindATrainingIsMissed) {
   EXPECT_TRUE(Becomes("SELECT state FROM sluice.jobs", "CANCELLED"));
 }
 
+// A statement in the extended protocol, with its Sync.
+std::string Extended(const std::string& sql) {
+  std::string bytes;
+  server::pgwire::AppendParse(bytes, {.name = "", .sql = sql, .types = {}});
+  server::pgwire::AppendMessage(bytes, 'B', std::string(8, '\0'));
+  server::pgwire::AppendMessage(bytes, 'D', std::string("P\0", 2));
+  server::pgwire::AppendMessage(bytes, 'E', std::string(5, '\0'));
+  server::pgwire::AppendMessage(bytes, 'S', {});
+  return bytes;
+}
+
+// A client's own rows are not taken for the answers to what the gateway asks in its session: who
+// acts there.
+TEST_F(HostileClientTest, NobodyAnswersForTheServer) {
+  Start();
+  ASSERT_THAT(Psql("SELECT x, y FROM points TO TRAIN LinearClassifier LABEL y INTO seen;").output,
+              HasSubstr("seen"));
+  const std::string spoof =
+      "SELECT '0'::text, 'nobody'::text, (SELECT NULL::text FROM pg_sleep(0.7))";
+  const std::string ready("Z\0\0\0\5I", 6);
+  {  // a COPY that fails before it has read the Sync behind it
+    const RawClient client(port_);
+    client.LogIn(Name());
+    for (const char* sql : {"CREATE TEMP TABLE copied (a text)",
+                            "CREATE FUNCTION pg_temp.f() RETURNS trigger LANGUAGE plpgsql AS"
+                            " $$ BEGIN RAISE EXCEPTION 'no'; END $$",
+                            "CREATE TRIGGER t BEFORE INSERT ON copied FOR EACH STATEMENT"
+                            " EXECUTE FUNCTION pg_temp.f()"}) {
+      client.Send(QueryMessage(sql));
+      client.ReadUntil(ready);
+    }
+    client.Send(Extended("COPY copied FROM STDIN") + Extended(spoof) + QueryMessage("SHOW MODELS"));
+    const std::string all = client.ReadUntil("SHOW");
+    EXPECT_THAT(all, AllOf(HasSubstr("nobody"), HasSubstr("LinearClassifier")));
+    EXPECT_LT(all.find("nobody"), all.find("LinearClassifier"));
+  }
+  {  // Syncs that it has not read, among its rows
+    const RawClient client(port_);
+    client.LogIn(Name());
+    client.Send(QueryMessage("CREATE TEMP TABLE copied (a int)"));
+    client.ReadUntil(ready);
+    client.Send(QueryMessage("COPY copied FROM STDIN"));
+    client.ReadUntil("G");
+    std::string burst;
+    server::pgwire::AppendMessage(burst, 'd', "x\n");
+    server::pgwire::AppendMessage(burst, 'S', {});
+    client.Send(burst + Extended(spoof) + QueryMessage("SHOW MODELS"));
+    EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("08P01"), Not(HasSubstr("SHOW"))));
+  }
+}
+
 TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
   Start();
   const RawClient client(port_);

@@ -137,5 +137,37 @@ TEST_F(OthersObjects, MayBeTooDeepToBeShown) {
               HasSubstr("|xgboost.gbtree|30|"));
 }
 
+// A domain's checks run as whoever writes a value, which neither SELECT nor CREATE TABLE AS does.
+TEST_F(OthersObjects, DoNotRunWhereTheirValuesArePassedOn) {
+  Bob("CREATE TABLE bob.ran (who text, what float8); GRANT INSERT ON bob.ran TO PUBLIC;\n"
+      "CREATE FUNCTION bob.sees(float8) RETURNS bool LANGUAGE plpgsql VOLATILE AS $$ BEGIN"
+      " IF current_user <> 'others_bob' THEN INSERT INTO bob.ran VALUES (current_user, $1);"
+      " END IF; RETURN true; END $$;\n"
+      "CREATE DOMAIN bob.inside AS float8 CHECK (bob.sees(VALUE));\n"
+      "CREATE DOMAIN bob.small AS bob.inside; CREATE TYPE bob.pair AS (a bob.small, b int);\n"
+      "CREATE TABLE bob.given (x float8, d bob.small, p bob.pair, l bob.small[]);\n"
+      "INSERT INTO bob.given SELECT i, i, (i::bob.small, i)::bob.pair,"
+      " ARRAY[i::bob.small] FROM generate_series(1, 5) i;\n"
+      "GRANT SELECT ON bob.given TO PUBLIC;");
+  Direct("GRANT CREATE ON SCHEMA public TO others_ann");
+  const std::string all = "SELECT * FROM bob.given TO PREDICT ";
+  const std::string heard =
+      Psql("SELECT x, y FROM points TO TRAIN LinearClassifier LABEL y INTO m;\n" + all +
+               "public.scored.y USING m;\n" + all +
+               "public.scored.y USING m;\n"  // once more
+               "COPY (" +
+               all +
+               "y USING m) TO STDOUT;\n"
+               "BEGIN; DECLARE c CURSOR FOR " +
+               all + "y USING m; FETCH ALL FROM c; COMMIT;\n" + all +
+               "y USING m;\n"
+               "SELECT d + 0.5, p::text, l::text FROM public.scored ORDER BY 1 LIMIT 1;\n",
+           "-Atq", "others_ann")
+          .output;
+  EXPECT_THAT(heard, Not(HasSubstr("ERROR")));
+  EXPECT_THAT(heard, HasSubstr("1.5|(1,1)|{1}"));
+  EXPECT_EQ(Direct("SELECT who, what FROM bob.ran").output, "");
+}
+
 }  // namespace
 }  // namespace sluice
