@@ -15,6 +15,7 @@
 #include "catalog/sql/sql_text.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/setup_schema.h"
 
 namespace sluice::catalog {
 namespace {
@@ -320,7 +321,7 @@ std::string JobLoginFunctions(std::string_view role) {
       R"sql(-- For jobs in processes of their own: lets the gateway's login make a login for each job, which can write that job's
 -- rows and its model, and nothing else. In pg_hba.conf they are "+sluice_jobs"; they have passwords (scram-sha-256).
 BEGIN;
-CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};
+{1}
 DO $$ BEGIN CREATE ROLE sluice_jobs NOLOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
 CREATE OR REPLACE FUNCTION sluice.make_job_login(login name, verifier text) RETURNS boolean
   LANGUAGE plpgsql STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -351,7 +352,7 @@ REVOKE ALL ON FUNCTION sluice.make_job_login(name, text), sluice.drop_job_login(
 GRANT EXECUTE ON FUNCTION sluice.make_job_login(name, text), sluice.drop_job_login(name) TO {0};
 COMMIT;
 )sql",
-      QuoteName(role));
+      QuoteName(role), MakeCatalogSchema(role));
 }
 
 }  // namespace sluice::catalog

@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "catalog/client_login.h"
 #include "catalog/sql/sql_text.h"
+#include "catalog/store/setup_schema.h"
 #include "server/pgwire/random_internal.h"
 
 namespace sluice::server::pgwire {
@@ -25,11 +26,15 @@ namespace {
 constexpr size_t kMostWaiting = 1000;
 
 // The function is trusted only if a superuser owns it: only a superuser can let others read
-// verifiers, and a function that another role put in its place is not called.
+// verifiers, and a function that another role put in its place is not called. The owner of its
+// schema could do that at any time.
 constexpr const char* kHasFunction =
     "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p"
     " JOIN pg_catalog.pg_roles AS r ON r.oid = p.proowner"
+    " JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace"
+    " JOIN pg_catalog.pg_roles AS s ON s.oid = n.nspowner"
     " WHERE p.oid = pg_catalog.to_regprocedure('sluice.scram_verifier(name)') AND r.rolsuper"
+    " AND (s.rolsuper OR s.rolname = session_user)"
     " AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE'))";
 constexpr const char* kByFunction = "SELECT sluice.scram_verifier($1::pg_catalog.name)";
 constexpr const char* kByCatalog =
@@ -99,14 +104,26 @@ class PostgresVerifiers final : public Verifiers {
       connection_.reset();
       return failed;
     }
-    const Answer has(PQexec(connection_.get(), kHasFunction));
-    by_function_ = PQresultStatus(has.get()) == PGRES_TUPLES_OK &&
-                   std::string_view(PQgetvalue(has.get(), 0, 0)) == "t";
+    by_function_ = HasFunction();
     return OkStatus();
+  }
+
+  bool HasFunction() const {
+    const Answer has(PQexec(connection_.get(), kHasFunction));
+    return PQresultStatus(has.get()) == PGRES_TUPLES_OK &&
+           std::string_view(PQgetvalue(has.get(), 0, 0)) == "t";
   }
 
   // "" where the role has none.
   Result<std::string> Read(const std::string& role) {
+    if (by_function_ && !HasFunction()) {  // it may be another one by now
+      connection_.reset();
+      return Status(Code::kPermissionDenied,
+                    "sluice.scram_verifier() has changed: it is no superuser's in a schema of the "
+                    "gateway's login")
+          .SqlState("42501")
+          .Hint("let a superuser look at schema sluice, and run what 'sluice setup' prints");
+    }
     const std::array<const char*, 1> values = {role.c_str()};
     const Answer answer(PQexecParams(connection_.get(), by_function_ ? kByFunction : kByCatalog, 1,
                                      nullptr, values.data(), nullptr, nullptr, 0));
@@ -192,7 +209,7 @@ std::string VerifierFunction(std::string_view role) {
       R"sql(-- For a gateway with --auth scram: lets its login, {0}, read what PostgreSQL keeps of the passwords of
 -- roles that are no superusers. Run it as a superuser, in the database of the gateway's --source.
 BEGIN;
-CREATE SCHEMA IF NOT EXISTS sluice AUTHORIZATION {0};
+{1}
 CREATE OR REPLACE FUNCTION sluice.scram_verifier(role name) RETURNS text
   LANGUAGE sql STABLE STRICT SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   AS $$ SELECT rolpassword FROM pg_catalog.pg_authid
@@ -201,7 +218,7 @@ REVOKE ALL ON FUNCTION sluice.scram_verifier(name) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION sluice.scram_verifier(name) TO {0};
 COMMIT;
 )sql",
-      gateway);
+      gateway, catalog::MakeCatalogSchema(role));
 }
 
 }  // namespace sluice::server::pgwire

@@ -119,6 +119,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
 
   void Start(Work task, bool works) {
     working = true;
+    NotSilent();
     instead = Instead::kWork;
     server->session().ForgetInterrupt();
     ticket = database.Run(
@@ -161,6 +162,23 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
     }
   }
 
+  // The server is nobody's while no thread works on it.
+  void SeeSilence() {
+    const bool waits = state == EmbeddedServer::State::kLocked;
+    const auto most =
+        waits || state == EmbeddedServer::State::kEnded ? std::nullopt : server->MayKeepLock();
+    if (most.has_value()) {
+      database.silent_writer = {this, std::chrono::steady_clock::now() + *most, [this] {
+                                  Start([](EmbeddedServer& at_work) { at_work.EndSilent(); }, true);
+                                }};
+    }
+  }
+  void NotSilent() {
+    if (database.silent_writer.has_value() && database.silent_writer->session == this) {
+      database.silent_writer.reset();
+    }
+  }
+
   void Worked(std::string said, EmbeddedServer::State after) {
     working = false;
     if (closed) {
@@ -181,6 +199,9 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
       std::exchange(read_then, nullptr)(true);
     }
     Go();
+    if (!working && !closed) {
+      SeeSilence();
+    }
   }
 
   void WaitForLock(bool again) {
@@ -195,6 +216,10 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
                               : LockedForTooLong());
       retry = true;
       return;
+    }
+    if (database.silent_writer.has_value() && now >= database.silent_writer->until) {
+      const auto end = std::move(database.silent_writer->end);
+      end();
     }
     pause.expires_after(++looks <= kFirstLooks ? kFirstLook : kLook);
     pause.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
@@ -315,6 +340,7 @@ void EmbeddedLink::Close() {
   if (std::exchange(engine.closed, true)) {
     return;
   }
+  engine.NotSilent();
   engine.pause.cancel();
   engine.read_then = nullptr;
   engine.sent_then = nullptr;

@@ -3,9 +3,11 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,6 +53,15 @@ class EmbeddedDatabase {
 
   // Of all sessions of a user.
   std::shared_ptr<catalog::MemoryAccount> MemoryOf(const std::string& user);
+
+  // A session that holds the write lock while its client is silent: `until` then it may, if others
+  // wait for the lock. At most one session holds it.
+  struct SilentWriter {
+    const void* session;
+    std::chrono::steady_clock::time_point until;
+    std::function<void()> end;
+  };
+  std::optional<SilentWriter> silent_writer;
 
  private:
   void RunNext();

@@ -58,7 +58,22 @@ EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
   return after;
 }
 
+std::optional<std::chrono::milliseconds> EmbeddedServer::MayKeepLock() const {
+  return session_->transaction() == catalog::EmbeddedSession::Transaction::kWrite
+             ? std::optional(settings_.MostSilence())
+             : std::nullopt;
+}
+
 EmbeddedServer::State EmbeddedServer::WorkOn() {
+  if (ends_silent_) {
+    RollBackBlock();
+    AppendError(*out_,
+                Status(Code::kAborted, "terminating connection due to idle-in-transaction timeout")
+                    .SqlState("25P03")
+                    .Hint("others waited for the write lock of this transaction"),
+                {}, 0, "FATAL");
+    ended_ = true;
+  }
   while (out_->size() < kEnoughSaid && !ended_) {
     Status status;
     size_t consumed = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -59,6 +60,12 @@ class EmbeddedServer {
 
   // The next that Work does for a statement is to fail it (57014), after which it pauses.
   void CancelNext() { cancel_next_ = true; }
+
+  // For how long others that wait for the write lock let this session, which is idle, keep it;
+  // nullopt: it does not have it.
+  std::optional<std::chrono::milliseconds> MayKeepLock() const;
+  // The next that Work does is to roll the transaction back and to end the session (25P03).
+  void EndSilent() { ends_silent_ = true; }
 
   // Call before other connections read and write for a statement of ours: the session releases
   // locks that it holds only for reading. 25001: it has written; 0A000: the statement names
@@ -215,6 +222,7 @@ class EmbeddedServer {
   bool ended_ = false;
   std::optional<Status> gives_up_;
   bool cancel_next_ = false;
+  bool ends_silent_ = false;
 
   Block block_ = Block::kNone;
   bool read_only_ = false;  // of the block

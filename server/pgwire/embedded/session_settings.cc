@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <system_error>
 
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
@@ -33,6 +37,26 @@ constexpr std::array<std::string_view, 13> kReported = {"application_name",
 constexpr std::array<std::string_view, 7> kConstant = {
     "server_version",    "server_encoding",       "is_superuser",      "in_hot_standby",
     "integer_datetimes", "session_authorization", "server_version_num"};
+
+constexpr std::chrono::milliseconds kMostSilence = std::chrono::minutes(5);
+
+// A time as PostgreSQL's settings have it: a whole number, of milliseconds if no unit is given.
+std::optional<std::chrono::milliseconds> ReadTime(std::string_view text) {
+  static const std::map<std::string_view, int64_t> kUnits = {
+      {"", 1}, {"ms", 1}, {"s", 1'000}, {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  while (text.starts_with(' ')) {
+    text.remove_prefix(1);
+  }
+  const auto unit = kUnits.find(text);
+  if (error != std::errc() || number < 0 || unit == kUnits.end() ||
+      number > std::numeric_limits<int32_t>::max() / unit->second) {
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(number * unit->second);
+}
 
 bool IsUtf8Encoding(const std::string& value) {
   const std::string name = LowerAscii(value);
@@ -65,6 +89,7 @@ SessionSettings::SessionSettings(std::string version, std::string user,
              {"client_min_messages", "notice"},
              {"statement_timeout", "0"},
              {"lock_timeout", "0"},
+             {"idle_in_transaction_session_timeout", "1min"},
              {"extra_float_digits", "1"},
              {"bytea_output", "hex"},
              {"max_identifier_length", "63"},
@@ -113,6 +138,10 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
   if (LowerAscii(value) == "default") {
     return Reset(name);
   }
+  if (name == "idle_in_transaction_session_timeout" && !ReadTime(value).has_value()) {
+    return InvalidArgument(fmt::format("invalid value for parameter \"{}\": \"{}\"", name, value))
+        .Hint("a whole number of ms, s, min, h or d, as in '30s'");
+  }
   if (name == "datestyle") {
     value = "ISO, MDY";  // dates are stored as texts
   }
@@ -122,6 +151,12 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
   }
   values_[key] = std::move(value);
   return OkStatus();
+}
+
+std::chrono::milliseconds SessionSettings::MostSilence() const {
+  const std::optional<std::chrono::milliseconds> set =
+      ReadTime(values_.at("idle_in_transaction_session_timeout"));
+  return set.has_value() && set->count() > 0 ? std::min(*set, kMostSilence) : kMostSilence;
 }
 
 Status SessionSettings::Reset(std::string_view name) {

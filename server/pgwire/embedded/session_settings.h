@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ class SessionSettings {
   // nullopt: not set.
   std::optional<std::string> Get(std::string_view name) const;
   const std::map<std::string, std::string>& all() const { return values_; }
+  // idle_in_transaction_session_timeout; at most five minutes, which 0 stands for.
+  std::chrono::milliseconds MostSilence() const;
 
   // A transaction begins: from here on ROLLBACK undoes SET, and COMMIT undoes SET LOCAL.
   void Begin();

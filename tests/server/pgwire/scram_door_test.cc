@@ -256,17 +256,24 @@ TEST_F(ScramDoorTest, AnAdministratorsFunctionIsEnough) {
       " --auth scram 2>&1",
       home_, SLUICE_BINARY, url);
   EXPECT_THAT(RunInShell(serve).output, HasSubstr("HINT: let a superuser run what 'sluice setup'"));
-  EXPECT_EQ(RunInShell(fmt::format("{} setup --source '{}' | psql -X -v ON_ERROR_STOP=1 '{}' 2>&1",
-                                   SLUICE_BINARY, url, database_.url()))
-                .exit_code,
-            0);
+  const auto set_up = [&] {
+    return RunInShell(fmt::format("{} setup --source '{}' | psql -X -v ON_ERROR_STOP=1 '{}' 2>&1",
+                                  SLUICE_BINARY, url, database_.url()));
+  };
+  EXPECT_EQ(set_up().exit_code, 0);
   EXPECT_THAT(
       Direct(fmt::format("SET ROLE {}; SELECT sluice.scram_verifier('postgres') IS NULL", gateway))
           .output,
       HasSubstr("t\n"));
   Start("--auth scram", url);
   EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user").output, role_ + "\n");
+  // The owner of a schema can put another function there.
+  EXPECT_EQ(Direct("ALTER SCHEMA sluice OWNER TO " + role_).exit_code, 0);
+  EXPECT_THAT(As(role_, "pässwörd", "SELECT current_user").output, HasSubstr("FATAL"));
   gateway_.reset();
+  EXPECT_THAT(RunInShell(serve).output, HasSubstr("HINT: let a superuser run what 'sluice setup'"));
+  EXPECT_THAT(set_up().output,
+              HasSubstr("another role than the gateway's login has made schema sluice"));
   Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", gateway));
 }
 

@@ -326,6 +326,25 @@ TEST_F(SqliteDoorTest, ALockThatStaysIsToldWithWhatToDo) {
       "transaction of another session, holds the write lock: COMMIT or ROLLBACK it\n");
 }
 
+TEST_F(SqliteDoorTest, ASilentWriterDoesNotKeepOthersWaiting) {
+  Start();
+  BackgroundProcess silent(
+      fmt::format("(echo \"SET idle_in_transaction_session_timeout = '100ms'; BEGIN;"
+                  " INSERT INTO points (x) VALUES (1); SELECT 'written';\"; sleep 5;"
+                  " echo \"SELECT 'still there';\"; sleep 60) | exec psql -XAtq '{}' 2>&1",
+                  Conninfo()));
+  ASSERT_EQ(silent.ReadLine(), "written");
+  EXPECT_EQ(Psql("INSERT INTO points (x) VALUES (2);\nSELECT count(*) FROM points;\n"
+                 "SET idle_in_transaction_session_timeout = 'long';\n"
+                 "SHOW idle_in_transaction_session_timeout;\n",
+                 "-Atq")
+                .output,
+            "301\nERROR:  22023: invalid value for parameter"
+            " \"idle_in_transaction_session_timeout\": \"long\"\n"
+            "HINT:  a whole number of ms, s, min, h or d, as in '30s'\n1min\n");
+  EXPECT_EQ(silent.ReadLine(), "FATAL:  terminating connection due to idle-in-transaction timeout");
+}
+
 // Another process writes all the time: nobody hears of locks, and no row is lost.
 TEST_F(SqliteDoorTest, OthersWriteAtTheSameTime) {
   Start();
