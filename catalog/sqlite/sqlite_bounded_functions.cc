@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "catalog/sqlite/sqlite_functions_internal.h"
 
@@ -15,6 +18,7 @@ namespace {
 constexpr int kMostOfPattern = 1'000;
 // Comparisons of keys that json_patch may take, about a second.
 constexpr double kMostComparisons = 1e9;
+constexpr double kMostFilled = 1e7;   // characters, a tenth of a second
 constexpr double kBytesOfMember = 5;  // {"":1,"":1}
 
 bool IsContinuation(char byte) {
@@ -188,62 +192,153 @@ void Trim(sqlite3_context* context, int count, sqlite3_value** arguments) {
   Answer(context, text.data() == nullptr ? "" : text);
 }
 
-// SQLite's own, which a connection that it was replaced on cannot call any more.
-class JsonPatch {
- public:
-  static void Patch(sqlite3_context* context, int count, sqlite3_value** arguments) {
-    if (AnyIsNull(count, arguments)) {
-      return;
-    }
-    const double members = static_cast<double>(TextOf(arguments[0]).size()) *
-                           static_cast<double>(TextOf(arguments[1]).size()) /
-                           (kBytesOfMember * kBytesOfMember);
-    if (members > kMostComparisons) {
-      sqlite3_result_error(
-          context, "json_patch is given texts that would take it too long: give it shorter ones",
-          -1);
-      return;
-    }
-    static_cast<JsonPatch*>(sqlite3_user_data(context))->Run(context, arguments);
-  }
-  static void Free(void* patch) {
-    std::default_delete<JsonPatch>()(static_cast<JsonPatch*>(patch));
-  }
+// Why SQLite's function would take too long with these arguments; null: it would not.
+using TooLong = const char* (*)(int count, sqlite3_value** arguments);
 
-  ~JsonPatch() {
-    sqlite3_finalize(patch_);
+// SQLite's own function, which a connection that it was replaced on cannot call any more.
+class Checked {
+ public:
+  Checked(const char* name, TooLong too_long, unsigned subtype)
+      : name_(name), too_long_(too_long), subtype_(subtype) {}
+  ~Checked() {
+    sqlite3_finalize(call_);
     sqlite3_close_v2(own_);
   }
-  JsonPatch() = default;
-  JsonPatch(const JsonPatch&) = delete;
-  JsonPatch& operator=(const JsonPatch&) = delete;
+  Checked(const Checked&) = delete;
+  Checked& operator=(const Checked&) = delete;
+
+  static void Call(sqlite3_context* context, int count, sqlite3_value** arguments) {
+    static_cast<Checked*>(sqlite3_user_data(context))->Run(context, count, arguments);
+  }
+  static void Free(void* checked) {
+    std::default_delete<Checked>()(static_cast<Checked*>(checked));
+  }
 
  private:
-  void Run(sqlite3_context* context, sqlite3_value** arguments) {
-    if (patch_ == nullptr &&
-        (sqlite3_open_v2(":memory:", &own_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr) !=
-             SQLITE_OK ||
-         sqlite3_prepare_v2(own_, "SELECT json_patch(?, ?)", -1, &patch_, nullptr) != SQLITE_OK)) {
-      sqlite3_result_error_code(context, sqlite3_errcode(own_));
-      sqlite3_close_v2(own_);
-      own_ = nullptr;
+  void Run(sqlite3_context* context, int count, sqlite3_value** arguments) {
+    if (const char* const why = too_long_(count, arguments)) {
+      sqlite3_result_error(context, why, -1);
       return;
     }
-    sqlite3_bind_value(patch_, 1, arguments[0]);
-    sqlite3_bind_value(patch_, 2, arguments[1]);
-    if (sqlite3_step(patch_) == SQLITE_ROW) {
-      sqlite3_result_value(context, sqlite3_column_value(patch_, 0));
-      sqlite3_result_subtype(context, 'J');  // JSON, to the functions that are given it
+    if (const int error = Prepare(count); error != SQLITE_OK) {
+      sqlite3_result_error_code(context, error);
+      return;
+    }
+    for (int i = 0; i < count; ++i) {
+      sqlite3_bind_value(call_, i + 1, arguments[i]);
+    }
+    if (sqlite3_step(call_) == SQLITE_ROW) {
+      sqlite3_result_value(context, sqlite3_column_value(call_, 0));
+      sqlite3_result_subtype(context, subtype_);
     } else {
       sqlite3_result_error(context, sqlite3_errmsg(own_), -1);
     }
-    sqlite3_reset(patch_);
-    sqlite3_clear_bindings(patch_);
+    sqlite3_reset(call_);
+    sqlite3_clear_bindings(call_);
   }
 
+  int Prepare(int count) {
+    if (call_ != nullptr && sqlite3_bind_parameter_count(call_) == count) {
+      return SQLITE_OK;
+    }
+    sqlite3_finalize(std::exchange(call_, nullptr));
+    int error = SQLITE_OK;
+    if (own_ == nullptr) {
+      error =
+          sqlite3_open_v2(":memory:", &own_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+    }
+    std::string sql = std::string("SELECT ") + name_ + "(";
+    for (int i = 0; i < count; ++i) {
+      sql += i == 0 ? "?" : ", ?";
+    }
+    error = error != SQLITE_OK ? error
+                               : sqlite3_prepare_v2(own_, (sql + ")").c_str(), -1, &call_, nullptr);
+    if (error != SQLITE_OK) {
+      sqlite3_close_v2(std::exchange(own_, nullptr));
+    }
+    return error;
+  }
+
+  const char* const name_;
+  const TooLong too_long_;
+  const unsigned subtype_;  // of its results
   sqlite3* own_ = nullptr;
-  sqlite3_stmt* patch_ = nullptr;
+  sqlite3_stmt* call_ = nullptr;
 };
+
+const char* TooLongToPatch(int count, sqlite3_value** arguments) {
+  if (AnyIsNull(count, arguments)) {
+    return nullptr;
+  }
+  const double members = static_cast<double>(TextOf(arguments[0]).size()) *
+                         static_cast<double>(TextOf(arguments[1]).size()) /
+                         (kBytesOfMember * kBytesOfMember);
+  return members > kMostComparisons
+             ? "json_patch is given texts that would take it too long: give it shorter ones"
+             : nullptr;
+}
+
+// What printf(format, ...) may fill up, by widths and precisions.
+class Filling {
+ public:
+  Filling(int count, sqlite3_value** arguments)
+      : format_(count > 0 ? TextOf(arguments[0]) : std::string_view()),
+        arguments_(arguments),
+        count_(count) {}
+
+  double Sum() {
+    double sum = 0;
+    while (at_ < format_.size()) {
+      if (format_[at_++] != '%') {
+        continue;
+      }
+      Skip("-+ #0!,");
+      sum += Number();
+      if (at_ < format_.size() && format_[at_] == '.') {
+        ++at_;
+        sum += Number();
+      }
+      Skip("l");
+      if (at_ < format_.size()) {
+        const char conversion = format_[at_++];
+        next_ += conversion == '%' || conversion == 'n' ? 0 : 1;
+      }
+    }
+    return sum;
+  }
+
+ private:
+  void Skip(std::string_view characters) {
+    while (at_ < format_.size() && characters.find(format_[at_]) != std::string_view::npos) {
+      ++at_;
+    }
+  }
+  double Number() {
+    if (at_ < format_.size() && format_[at_] == '*') {
+      ++at_;
+      const int taken = next_++;
+      return taken < count_ ? std::abs(static_cast<double>(sqlite3_value_int64(arguments_[taken])))
+                            : 0;
+    }
+    double number = 0;
+    for (; at_ < format_.size() && format_[at_] >= '0' && format_[at_] <= '9'; ++at_) {
+      number = 10 * number + (format_[at_] - '0');
+    }
+    return number;
+  }
+
+  const std::string_view format_;
+  sqlite3_value** const arguments_;
+  const int count_;
+  size_t at_ = 0;
+  int next_ = 1;  // argument
+};
+
+const char* TooLongToPrint(int count, sqlite3_value** arguments) {
+  return Filling(count, arguments).Sum() > kMostFilled
+             ? "printf is given widths or precisions of more than 10000000 in all"
+             : nullptr;
+}
 
 }  // namespace
 
@@ -262,9 +357,14 @@ void BoundFunctions(sqlite3* connection) {
     add("rtrim", count, Trim, &kRight);
     add("trim", count, Trim, &kBoth);
   }
-  sqlite3_create_function_v2(connection, "json_patch", 2, kFlags,
-                             std::make_unique<JsonPatch>().release(), JsonPatch::Patch, nullptr,
-                             nullptr, JsonPatch::Free);
+  const auto check = [connection](const char* name, int count, TooLong too_long, unsigned subtype) {
+    sqlite3_create_function_v2(connection, name, count, kFlags,
+                               std::make_unique<Checked>(name, too_long, subtype).release(),
+                               Checked::Call, nullptr, nullptr, Checked::Free);
+  };
+  check("json_patch", 2, TooLongToPatch, 'J');  // JSON, to the functions that are given it
+  check("printf", -1, TooLongToPrint, 0);
+  check("format", -1, TooLongToPrint, 0);
   sqlite3_limit(connection, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostOfPattern);
 }
 

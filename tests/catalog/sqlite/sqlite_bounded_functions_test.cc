@@ -83,7 +83,12 @@ TEST(SqliteBoundedFunctions, AnswerAsSqlitesOwn) {
   for (const char* asked :
        {"json_patch('{\"a\":1,\"b\":2}', '{\"b\":null,\"c\":[1]}')", "json_patch('{', '{}')",
         "json_patch(NULL, '{}')", "json_array(json_patch('{}', '{\"a\":\"x\"}'))",
-        "json_patch('[1]', '2')"}) {
+        "json_patch('[1]', '2')", "json_patch(NULL, NULL)", "printf()", "printf(NULL)",
+        "printf('%d|%5.2f|%-6s|%%|%05d', 1, 2.5, 'é', 42)",
+        "printf('%*.*f|%s', 9, 2, 3.14159, 'x')",
+        "format('%,d %Q %w %c', 1234567, 'it''s', 'a', 'xyz')", "printf('%', 1)",
+        "printf('%.5c', 'x')", "printf('%!.3s|%ld|%lld', 'éèà', 5, 6)", "printf('%d')",
+        "format('%s %s', 1)"}) {
     EXPECT_EQ(Answer(bounded.get(), asked), Answer(own.get(), asked)) << asked;
   }
 }
@@ -107,6 +112,14 @@ TEST(SqliteBoundedFunctions, LongTextsTakeLinearTime) {
                    "json_patch(json_object('a', hex(zeroblob(100000))), json_object('b', "
                    "hex(zeroblob(100000))))"),
             "json_patch is given texts that would take it too long: give it shorter ones");
+  for (const char* asked : {"printf('%.300000000c', 'x')", "format('%*d', -300000000, 1)",
+                            "printf('%d%%%n%.*f', 7, 99999999, 1.5)",
+                            "printf(replace(hex(zeroblob(50)), '0', '%200000d'))"}) {
+    EXPECT_EQ(Answer(at, asked),
+              "printf is given widths or precisions of more than 10000000 in all")
+        << asked;
+  }
+  EXPECT_EQ(Answer(at, "length(printf('%.9000000c', 'x'))"), "integer 9000000");
   EXPECT_EQ(Answer(at, "'a' LIKE replace(hex(zeroblob(600)), '0', 'a')"),
             "LIKE or GLOB pattern too complex");
 }
