@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sleep.h"
+#include "catalog/sql/setup_schema.h"
 #include "catalog/sql/sql_session.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
-#include "catalog/store/setup_schema.h"
 
 namespace sluice::catalog {
 namespace {

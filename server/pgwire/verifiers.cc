@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "catalog/client_login.h"
+#include "catalog/sql/setup_schema.h"
 #include "catalog/sql/sql_text.h"
-#include "catalog/store/setup_schema.h"
 #include "server/pgwire/random_internal.h"
 
 namespace sluice::server::pgwire {

@@ -1,4 +1,4 @@
-#include "catalog/store/setup_schema.h"
+#include "catalog/sql/setup_schema.h"
 
 #include <fmt/core.h>
 
