@@ -31,7 +31,7 @@ elastic::ProgressCallback ContestClock::Progress() {
 }
 
 bool SoftLimit::Wait(double until, const std::stop_token& over) const {
-  for (double left = until; left > 0; left = until - lane_.elapsed()) {
+  for (double left = 0; (left = until - lane_.elapsed()) > 0;) {
     if (!SleepFor(std::chrono::duration<double>(std::max(left, kShortestLook)), over)) {
       return false;
     }
