@@ -22,8 +22,8 @@ double LogOdds(double score) {
 }
 
 size_t BinOf(double score) {
-  const double place = (LogOdds(score) + kMaxLogOdds) / (2 * kMaxLogOdds);
-  return std::min(kBins - 1, static_cast<size_t>(place * static_cast<double>(kBins)));
+  const double place = (LogOdds(score) + kMaxLogOdds) / (2 * kMaxLogOdds) * kBins;
+  return static_cast<size_t>(std::clamp<double>(place, 0, kBins - 1));
 }
 
 double Sigmoid(double x) {

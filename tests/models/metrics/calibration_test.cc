@@ -50,6 +50,26 @@ TEST(Calibration, PlattFindsTheCurveThatWasMissed) {
   EXPECT_NEAR(calibration.curves(0).offset(), -1.0 / 3, 0.04);
 }
 
+TEST(Calibration, NearlyCertainScoresStayOnTheirSide) {
+  constexpr double kNearlyNone = 1e-9;
+  std::vector<double> scores, labels;
+  for (int i = 0; i < 1000; ++i) {
+    scores.insert(scores.end(), {kNearlyNone, 1 - kNearlyNone, 0.5});
+    labels.insert(labels.end(), {0, 1, i % 2 == 0 ? 0.0 : 1.0});
+  }
+  for (const char* method : {"platt", "isotonic"}) {
+    CalibrationFit fit(1);
+    fit.Add(scores, labels, {});
+    Calibration calibration;
+    calibration.set_method(method);
+    fit.Fit(&calibration);
+    std::vector<double> calibrated = {kNearlyNone, 1 - kNearlyNone};
+    Calibrate(calibration, 1, calibrated);
+    EXPECT_LT(calibrated[0], 0.05) << method;
+    EXPECT_GT(calibrated[1], 0.95) << method;
+  }
+}
+
 TEST(Calibration, BothMethodsComeNearTheTruthOnOtherRows) {
   const Overconfident all(30000);
   const auto part = [](const std::vector<double>& of, size_t begin, size_t end) {
