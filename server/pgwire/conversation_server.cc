@@ -58,10 +58,13 @@ void Conversation::FromServer(std::string_view bytes) {
     // A client that makes the server answer more than is counted here would answer our questions.
     constexpr std::string_view kUnasked = "NSAE";
     const bool asked = lent_ || !expected_.empty() || kUnasked.find(type) != std::string_view::npos;
-    if (!asked || (!lent_ && (type == 'C' || type == 'E') && !SeeCopyEnd(type == 'E'))) {
+    if (!asked) {
       flush();
-      return ProtocolError(
-          "the server's answers do not fit what was sent: no Sync among COPY's rows");
+      return ProtocolError("the server has answered what nothing was asked for");
+    }
+    if (!lent_ && (type == 'C' || type == 'E') && !SeeCopyEnd(type == 'E')) {
+      flush();
+      return ProtocolError("a COPY has failed that had a Sync among its rows");
     }
     if ((type == 'd' || type == 'D') && PassesRows()) {  // nearly all of the traffic
       const size_t part = std::min(kHeaderBytes + body, bytes.size() - at);

@@ -138,6 +138,12 @@ std::optional<int64_t> FlagOf(const AttributeValue& value) {
   return number.has_value() && (*number == 0 || *number == 1) ? number : std::nullopt;
 }
 
+std::optional<int64_t> RoundedMillis(double millis) {
+  constexpr double kMax = 1e15;  // exactly representable, and above every setting's limit
+  millis = std::round(millis);
+  return millis >= 0 && millis <= kMax ? std::optional(static_cast<int64_t>(millis)) : std::nullopt;
+}
+
 std::optional<int64_t> WordOf(const SettingSpec& setting, const AttributeValue& value) {
   std::string text = TextOf(value);
   if (const auto* flag = std::get_if<bool>(&value.value); flag != nullptr && !*flag) {
@@ -153,28 +159,13 @@ std::optional<int64_t> WordOf(const SettingSpec& setting, const AttributeValue& 
 
 // 5, 0.5, '5s', '500 ms'.
 std::optional<int64_t> MillisOf(const AttributeValue& value) {
-  double number = 0;
-  double factor = kMillisOfSecond;
   if (const auto* integer = std::get_if<int64_t>(&value.value)) {
-    number = static_cast<double>(*integer);
-  } else if (const auto* real = std::get_if<double>(&value.value)) {
-    number = *real;
-  } else {
-    const std::string text = TextOf(value);
-    const auto parsed =
-        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-    std::string_view rest(parsed.ptr, text.data() + text.size());
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                    [rest](const Unit& each) { return each.name == rest; });
-    if (parsed.ec != std::errc() || (!rest.empty() && unit == std::end(kUnits))) {
-      return std::nullopt;
-    }
-    factor = rest.empty() ? factor : static_cast<double>(unit->millis);
+    return RoundedMillis(static_cast<double>(*integer) * kMillisOfSecond);
   }
-  const double millis = std::round(number * factor);
-  constexpr double kMax = 1e15;  // exactly representable, and above every setting's limit
-  return millis >= 0 && millis <= kMax ? std::optional(static_cast<int64_t>(millis)) : std::nullopt;
+  if (const auto* real = std::get_if<double>(&value.value)) {
+    return RoundedMillis(*real * kMillisOfSecond);
+  }
+  return ReadMillis(TextOf(value), kMillisOfSecond);
 }
 
 std::optional<int64_t> ValueOf(const SettingSpec& setting, const AttributeValue& value) {
@@ -204,6 +195,20 @@ std::string MillisText(int64_t millis) {
 }
 
 }  // namespace
+
+std::optional<int64_t> ReadMillis(std::string_view text, int64_t of_bare_number) {
+  double number = 0;
+  const auto parsed =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  std::string_view rest(parsed.ptr, static_cast<size_t>(text.data() + text.size() - parsed.ptr));
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
+                                  [rest](const Unit& each) { return each.name == rest; });
+  if (parsed.ec != std::errc() || (!rest.empty() && unit == std::end(kUnits))) {
+    return std::nullopt;
+  }
+  return RoundedMillis(number * static_cast<double>(rest.empty() ? of_bare_number : unit->millis));
+}
 
 const std::vector<SettingSpec>& Settings() {
   static const std::vector<SettingSpec> settings = MakeSettings();

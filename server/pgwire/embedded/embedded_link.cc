@@ -162,7 +162,7 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
     }
   }
 
-  // The server is nobody's while no thread works on it.
+  // Called while no thread works on the server: from here on the client's silence counts.
   void SeeSilence() {
     const bool waits = state == EmbeddedServer::State::kLocked;
     const auto most =

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
-#include <limits>
-#include <system_error>
 
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
+#include "server/statements/settings.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -39,24 +36,7 @@ constexpr std::array<std::string_view, 7> kConstant = {
     "integer_datetimes", "session_authorization", "server_version_num"};
 
 constexpr std::chrono::milliseconds kMostSilence = std::chrono::minutes(5);
-
-// A time as PostgreSQL's settings have it: a whole number, of milliseconds if no unit is given.
-std::optional<std::chrono::milliseconds> ReadTime(std::string_view text) {
-  static const std::map<std::string_view, int64_t> kUnits = {
-      {"", 1}, {"ms", 1}, {"s", 1'000}, {"min", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  while (text.starts_with(' ')) {
-    text.remove_prefix(1);
-  }
-  const auto unit = kUnits.find(text);
-  if (error != std::errc() || number < 0 || unit == kUnits.end() ||
-      number > std::numeric_limits<int32_t>::max() / unit->second) {
-    return std::nullopt;
-  }
-  return std::chrono::milliseconds(number * unit->second);
-}
+constexpr std::string_view kSilence = "idle_in_transaction_session_timeout";
 
 bool IsUtf8Encoding(const std::string& value) {
   const std::string name = LowerAscii(value);
@@ -138,7 +118,7 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
   if (LowerAscii(value) == "default") {
     return Reset(name);
   }
-  if (name == "idle_in_transaction_session_timeout" && !ReadTime(value).has_value()) {
+  if (name == kSilence && !ReadMillis(value, 1).has_value()) {
     return InvalidArgument(fmt::format("invalid value for parameter \"{}\": \"{}\"", name, value))
         .Hint("a whole number of ms, s, min, h or d, as in '30s'");
   }
@@ -154,9 +134,8 @@ Status SessionSettings::Set(std::string_view name, std::string value, bool local
 }
 
 std::chrono::milliseconds SessionSettings::MostSilence() const {
-  const std::optional<std::chrono::milliseconds> set =
-      ReadTime(values_.at("idle_in_transaction_session_timeout"));
-  return set.has_value() && set->count() > 0 ? std::min(*set, kMostSilence) : kMostSilence;
+  const std::chrono::milliseconds set(ReadMillis(values_.at(std::string(kSilence)), 1).value_or(0));
+  return set.count() > 0 ? std::min(set, kMostSilence) : kMostSilence;
 }
 
 Status SessionSettings::Reset(std::string_view name) {
