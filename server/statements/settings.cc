@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
+#include "base/duration.h"
 #include "base/letter_case.h"
 #include "parser/keywords.h"
 #include "parser/printer.h"
@@ -18,17 +18,7 @@ using Kind = SettingSpec::Kind;
 using parser::AttributeValue;
 
 constexpr int kMaxCpus = 1024;  // larger numbers are taken for typing errors
-constexpr int64_t kMillisOfSecond = 1'000;
-constexpr int64_t kMillisOfDay = 86'400'000;
 constexpr int64_t kShortestProgressMillis = 100;
-
-struct Unit {
-  std::string_view name;
-  int64_t millis;
-};
-// PostgreSQL's spellings, the largest unit first.
-constexpr Unit kUnits[] = {
-    {"d", kMillisOfDay}, {"h", 3'600'000}, {"min", 60'000}, {"s", kMillisOfSecond}, {"ms", 1}};
 
 std::vector<SettingSpec> MakeSettings() {
   std::vector<SettingSpec> settings;
@@ -138,12 +128,6 @@ std::optional<int64_t> FlagOf(const AttributeValue& value) {
   return number.has_value() && (*number == 0 || *number == 1) ? number : std::nullopt;
 }
 
-std::optional<int64_t> RoundedMillis(double millis) {
-  constexpr double kMax = 1e15;  // exactly representable, and above every setting's limit
-  millis = std::round(millis);
-  return millis >= 0 && millis <= kMax ? std::optional(static_cast<int64_t>(millis)) : std::nullopt;
-}
-
 std::optional<int64_t> WordOf(const SettingSpec& setting, const AttributeValue& value) {
   std::string text = TextOf(value);
   if (const auto* flag = std::get_if<bool>(&value.value); flag != nullptr && !*flag) {
@@ -188,27 +172,7 @@ std::optional<int64_t> ValueOf(const SettingSpec& setting, const AttributeValue&
                                                                                 : std::nullopt;
 }
 
-std::string MillisText(int64_t millis) {
-  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                  [millis](const Unit& each) { return millis % each.millis == 0; });
-  return fmt::format("{}{}", millis / unit->millis, unit->name);
-}
-
 }  // namespace
-
-std::optional<int64_t> ReadMillis(std::string_view text, int64_t of_bare_number) {
-  double number = 0;
-  const auto parsed =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  std::string_view rest(parsed.ptr, static_cast<size_t>(text.data() + text.size() - parsed.ptr));
-  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
-  const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits),
-                                  [rest](const Unit& each) { return each.name == rest; });
-  if (parsed.ec != std::errc() || (!rest.empty() && unit == std::end(kUnits))) {
-    return std::nullopt;
-  }
-  return RoundedMillis(number * static_cast<double>(rest.empty() ? of_bare_number : unit->millis));
-}
 
 const std::vector<SettingSpec>& Settings() {
   static const std::vector<SettingSpec> settings = MakeSettings();

@@ -45,9 +45,6 @@ const std::vector<SettingSpec>& Settings();
 // NotFound (42704) suggests the nearest name.
 Result<const SettingSpec*> FindSetting(const parser::Name& name);
 
-// A time as texts of settings have it ("5", "0.5 s", "10min"), in milliseconds; a number without a
-// unit is of `of_bare_number` milliseconds. nullopt: it is none.
-std::optional<int64_t> ReadMillis(std::string_view text, int64_t of_bare_number);
 // The value for `apply`. 22023 lists what is allowed. Durations: 5 and '5s' are seconds; ms, s,
 // min, h and d are units.
 Result<int64_t> ReadSettingValue(const SettingSpec& setting, const parser::AttributeValue& value);

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/duration.h"
 #include "base/letter_case.h"
 #include "catalog/sql/sql_text.h"
-#include "server/statements/settings.h"
 
 namespace sluice::server::pgwire {
 namespace {
