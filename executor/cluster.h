@@ -28,6 +28,7 @@ class JobCloser;
 class JobConfig;
 class JobRecord;
 class JobSecrets;
+class Room;
 struct StartedJob;
 
 // Where jobs get processes from: this machine (LocalCluster), or pods (PodCluster). Thread-safe.
@@ -61,6 +62,9 @@ class Cluster {
 
   // Memory that one job may take on this machine.
   virtual int64_t memory_bytes() const = 0;
+  // What shares this machine's memory among the trainings in this process and other jobs; null:
+  // nothing else takes any.
+  virtual Room* room() { return nullptr; }
   // For jobs that end while their database cannot be written.
   virtual JobCloser& closer() = 0;
   // One line for people: "pods in namespace team-a".

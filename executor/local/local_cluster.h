@@ -73,6 +73,7 @@ class LocalCluster final : public Cluster {
                                           const std::stop_token& stop) override;
   // --memory-limit, or what the machine has.
   int64_t memory_bytes() const override { return room_->memory_bytes(); }
+  Room* room() override { return room_.get(); }
   JobCloser& closer() override { return closer_; }
   std::string Describe() const override { return "processes of this machine"; }
 

@@ -57,6 +57,7 @@ class PodCluster final : public Cluster {
   void AddMetrics(elastic::MetricsText& text) override;
   bool is_elsewhere() const override { return true; }
   int64_t memory_bytes() const override { return here_->memory_bytes(); }
+  Room* room() override { return here_->room(); }
   JobCloser& closer() override { return here_->closer(); }
   std::string Describe() const override;
 

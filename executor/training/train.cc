@@ -1,5 +1,8 @@
 #include "executor/training/train.h"
 
+#include <fmt/core.h>
+
+#include <memory>
 #include <optional>
 
 #include "base/clock.h"
@@ -19,6 +22,7 @@
 #include "executor/jobs/begin_job.h"
 #include "executor/jobs/job_answer.h"
 #include "executor/jobs/job_record.h"
+#include "executor/processes/memory_place.h"
 #include "executor/scoring/bad_rows.h"
 #include "executor/training/client_reporter.h"
 #include "executor/training/commit_model.h"
@@ -26,6 +30,7 @@
 #include "executor/training/train_checkpoints.h"
 #include "models/features/feature_transform.h"
 #include "planner/explain.h"
+#include "planner/grouped_number.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
@@ -94,6 +99,23 @@ Status TrainAndCommit(const plan::TrainPlan& wanted, Context& context, JobRecord
   return OkStatus();
 }
 
+// The memory of a training in this process, among all of the machine.
+Result<std::unique_ptr<MemoryPlace>> TakeMemory(const plan::TrainPlan& plan, Context& context,
+                                                JobRecord& job) {
+  Room* const room = context.cluster == nullptr ? nullptr : context.cluster->room();
+  if (room == nullptr) {
+    return std::unique_ptr<MemoryPlace>();
+  }
+  const int64_t bytes = plan.estimated_memory_bytes();
+  return MemoryPlace::Take(
+      *room, {fmt::format("job {}", job.id()), bytes, plan.strategy().priority()}, job.stop_token(),
+      [&job, bytes]() {
+        job.Announce("memory_waits", fmt::format("the training waits for {}, which other jobs "
+                                                 "of this machine have",
+                                                 planner::FormatBytes(bytes)));
+      });
+}
+
 // Trains in this process, or through a master process. If there is a checkpoint, the plan is the
 // one it was made with.
 Status TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context, JobRecord& job,
@@ -101,6 +123,10 @@ Status TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context, JobR
                            std::optional<elastic::JobCheckpoints> checkpoints) {
   return Guarded("training", [&]() -> Status {
     plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
+    std::unique_ptr<MemoryPlace> memory;
+    if (!OnProcesses(plan)) {
+      ASSIGN_OR_RETURN(memory, TakeMemory(plan, context, job));
+    }
     if (plan.label_trials_size() > 0) {
       ASSIGN_OR_RETURN(plan,
                        ChooseLabelScale(plan, context.source, context.catalog, job, progress));

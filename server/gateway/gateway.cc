@@ -59,10 +59,18 @@ constexpr unsigned kCertificateLookSeconds = 2;
 // SQLite's part of the gateway's memory: a value is on its way to its client, too, as text and in
 // messages.
 constexpr int64_t kShareOfEmbedded = 4;
+// And that of the messages that the PostgreSQL door's clients have begun to send; at least so much
+// that the largest script fits twice into a role's half.
+constexpr int64_t kShareOfMessages = 4;
+constexpr int64_t kLeastForMessages = int64_t{4} * parser::kMaxScriptBytes;
 // Time for running calls to tell their clients that they were cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
 // Time for scripts to end what they have begun, and to say so.
 constexpr std::chrono::seconds kScriptsGrace(5);
+
+int64_t MemoryOf(const Config& config) {
+  return config.memory_limit > 0 ? config.memory_limit << 20 : MachineMemory();
+}
 
 // The files are read again when they have changed.
 Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& config) {
@@ -159,6 +167,8 @@ class GrpcGateway final : public Gateway {
     options.verifiers = config.verifiers;
     options.password_file = config.password_file;
     options.admits = [this] { return scripts_.Admits(); };
+    options.message_bytes =
+        static_cast<size_t>(std::max(MemoryOf(config) / kShareOfMessages, kLeastForMessages));
     options.tickets = std::move(tickets);
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_,
@@ -283,8 +293,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   RETURN_IF_ERROR(CheckMayRunPython(config));
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
   if (config.source.starts_with("sqlite:")) {
-    const int64_t memory = config.memory_limit > 0 ? config.memory_limit << 20 : MachineMemory();
-    catalog::LimitEmbeddedMemory(memory / kShareOfEmbedded);
+    catalog::LimitEmbeddedMemory(MemoryOf(config) / kShareOfEmbedded);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<Audit> audit, Audit::Open(config.audit));
   ASSIGN_OR_RETURN(PoolBounds bounds, BoundsOf(config));

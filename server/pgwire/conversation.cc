@@ -54,6 +54,12 @@ void Conversation::ProcessHeld() {
   held_ = bytes.substr(Consume(bytes));
 }
 
+size_t Conversation::unfinished_bytes() const {
+  const bool kept_by_back_end =
+      dialect_ == catalog::Dialect::kSqlite && client_left_ > 0 && !client_drops_;
+  return kept_by_back_end ? passed_on_ : wanted_ > 0 ? wanted_ + 1 : 0;
+}
+
 // Returns how many bytes are done with.
 size_t Conversation::Consume(std::string_view bytes) {
   size_t at = 0;
@@ -112,6 +118,7 @@ size_t Conversation::Consume(std::string_view bytes) {
     Account(type);
     client_drops_ = false;
     client_left_ = body;
+    passed_on_ = kHeaderBytes + body;
     at += kHeaderBytes;
   }
   flush();

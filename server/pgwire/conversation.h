@@ -76,6 +76,9 @@ class Conversation {
 
   // Bytes from the client that wait for a statement of ours to end.
   size_t held_bytes() const { return blocked() ? held_.size() : 0; }
+  // The size of the client's message of which this, or a back end in this process, has only a part
+  // yet; 0: there is none.
+  size_t unfinished_bytes() const;
   bool statement_runs() const { return running_; }
   bool server_owes_answer() const { return !expected_.empty(); }
   // The server has announced that it closes the connection, and why.
@@ -274,6 +277,7 @@ class Conversation {
 
   // From the client.
   std::string held_;
+  size_t passed_on_ = 0;    // the size of the message that client_left_ belongs to
   size_t wanted_ = 0;       // bytes of held_ needed before the next message can be read
   size_t client_left_ = 0;  // bytes left of a message that is being passed on or dropped
   bool client_drops_ = false;

@@ -44,6 +44,7 @@ class WireDoor final : public Door {
     std::string embedded;                 // sqlite:PATH, instead of a server
     std::string password_file;            // whose users are its roles; "": there are none
     std::function<Status()> admits;
+    size_t message_bytes = 0;
   };
   explicit WireDoor(Parts parts)
       : certificate_(std::move(parts.certificate)),
@@ -63,6 +64,7 @@ class WireDoor final : public Door {
                .routes = routes_,
                .login_work = login_work_,
                .admits = std::move(parts.admits),
+               .unfinished = UnfinishedMessages(parts.message_bytes),
                .tickets = tickets_.get()},
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
@@ -171,7 +173,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
       std::move(certificate), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string(),
       options.client_login == ClientLogin::kScram ? options.password_file : std::string(),
-      options.admits});
+      options.admits, options.message_bytes});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

@@ -41,6 +41,7 @@ class Door {
     std::string verifiers;           // kScram: the URL of Verifiers::Open; "": `source`
     std::string password_file;       // the same for SQLite
     std::function<Status()> admits;  // asked before each login that proves nothing; null: all are
+    size_t message_bytes = 0;        // for the messages that clients have not finished, in all
     std::shared_ptr<const TicketOffice> tickets;  // kScram with a server: issues those of its desk
   };
   // What the doors of a gateway share; lasts as long as they do.

@@ -152,6 +152,12 @@ void WireSession::WatchClient() {
 void WireSession::TakeFromClient(std::string_view bytes) {
   if (state_ == State::kTalking) {
     conversation_->FromClient(bytes);
+    if (state_ == State::kTalking) {
+      const Status room = unfinished_->Set(conversation_->unfinished_bytes());
+      if (!room.ok()) {
+        Refuse(room);
+      }
+    }
     return;
   }
   held_ += bytes;
@@ -389,6 +395,7 @@ void WireSession::Close() {
   // Somebody who hangs up before a wrong password is answered has guessed, too.
   const bool guessed = std::exchange(password_under_way_, false);
   state_ = State::kClosed;
+  unfinished_.reset();
   house_.before_login.Remove(before_login_);
   if (guessed) {
     CountFailure(Cancelled("the login ended before the server had answered the password"));

@@ -26,6 +26,7 @@
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket_desk.h"
 #include "server/pgwire/tls_context_internal.h"
+#include "server/pgwire/unfinished_messages.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
 #include "server/statements/audit.h"
@@ -57,6 +58,7 @@ struct SessionHouse {
   LoginWork& login_work;
   std::function<Status()> admits;  // Door::Options
   ClientsBeforeLogin before_login = ClientsBeforeLogin();
+  UnfinishedMessages unfinished;
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow the session's back end.
@@ -190,7 +192,8 @@ class WireSession final : public Conversation::Host,
   std::unique_ptr<ScramServer> scram_;
   std::string server_key_;  // of the verifier
   std::optional<RoleUse::Session> counted_;
-  BackendSecret secret_;  // until it has logged in
+  std::optional<UnfinishedMessages::Charge> unfinished_;  // since it has logged in
+  BackendSecret secret_;                                  // until it has logged in
   std::shared_ptr<BackendConnection> backend_;
   std::unique_ptr<Conversation> conversation_;
   uint32_t process_ = 0;  // the back end's

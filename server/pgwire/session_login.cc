@@ -313,11 +313,13 @@ Status WireSession::RecordLogin(const Status& outcome, int64_t backend) const {
 
 Status WireSession::Admitted(bool limited, int64_t backend) {
   attempt_.Succeeded();
-  Result<RoleUse::Session> counted = house_.roles.BeginSession(limited ? login_.user : "");
+  const std::string role = limited ? login_.user : "";
+  Result<RoleUse::Session> counted = house_.roles.BeginSession(role);
   if (!counted.ok()) {
     return RecordLogin(counted.status());
   }
   counted_.emplace(*std::move(counted));
+  unfinished_.emplace(house_.unfinished, role);
   return RecordLogin(OkStatus(), backend);
 }
 

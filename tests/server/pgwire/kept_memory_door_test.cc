@@ -5,6 +5,8 @@
 #include <fstream>
 #include <string>
 
+#include "server/pgwire/messages.h"
+#include "tests/server/pgwire/raw_client.h"
 #include "tests/server/pgwire/sqlite_door_fixture.h"
 
 namespace sluice {
@@ -229,6 +231,33 @@ print(c.execute("SELECT length('{}') AS n".format('x' * 30000000)).fetchall())
                   .output,
               HasSubstr("54000"));
   EXPECT_LT(Peak() - before, kSome);
+}
+
+// Which of them the gateway would keep until the rest comes: each, over SQLite.
+TEST_F(KeptMemoryTest, UnfinishedMessagesOfAUserHaveALimit) {
+  const auto begin = [](char type, size_t size) {
+    std::string message(1, type);
+    server::pgwire::AppendUint32(message, static_cast<uint32_t>(size + 4));
+    return message + std::string(size_t{1} << 20, ' ');
+  };
+  constexpr size_t kMiB = size_t{1} << 20;
+  for (const char type : {'Q', 'P', 'B', 'd'}) {
+    const RawClient first(port_), second(port_);
+    first.LogIn("shop");
+    second.LogIn("shop");
+    first.Send(begin(type, 120 * kMiB));
+    EXPECT_EQ(Psql("SELECT 1;", "-At").output, "1\n") << type;  // the door has read the message
+    second.Send(begin(type, 10 * kMiB));
+    EXPECT_THAT(second.ReadAll(), HasSubstr("C53200")) << type;
+  }
+  const RawClient large(port_);
+  large.LogIn("shop");
+  large.Send(begin('B', 900 * kMiB));
+  EXPECT_THAT(large.ReadAll(), HasSubstr("C53200"));
+  const RawClient whole(port_);
+  whole.LogIn("shop");
+  whole.Send(QueryMessage("SELECT 1" + std::string(50 * kMiB, ' ')));
+  EXPECT_THAT(whole.ReadUntil("SELECT 1"), HasSubstr("SELECT 1"));
 }
 
 }  // namespace
