@@ -61,18 +61,26 @@ Status RequireRoles(const models::FeaturePlan& features, const BoundSelect& sele
   return errors;
 }
 
-// A confusion matrix needs classes; a table of thresholds needs two of them.
-Status ReadReport(const AttributeSet& attributes, const models::LabelPlan& label,
-                  plan::EvaluatePlan* plan) {
-  constexpr char kReport[] = "validation.report";
+constexpr char kReport[] = "validation.report";
+
+plan::EvaluatePlan::Report ReportOf(const AttributeSet& attributes) {
   const std::string report = attributes.Text(kReport).value_or("metrics");
-  if (report == "metrics") {
+  return report == "thresholds"  ? plan::EvaluatePlan::THRESHOLDS
+         : report == "confusion" ? plan::EvaluatePlan::CONFUSION
+         : report == "drift"     ? plan::EvaluatePlan::DRIFT
+                                 : plan::EvaluatePlan::METRICS;
+}
+
+// A confusion matrix needs classes; a table of thresholds needs two of them.
+Status CheckReport(const AttributeSet& attributes, const models::LabelPlan& label,
+                   plan::EvaluatePlan::Report kind) {
+  if (kind == plan::EvaluatePlan::METRICS) {
     return OkStatus();
   }
-  const bool thresholds = report == "thresholds";
-  plan->set_report(thresholds ? plan::EvaluatePlan::THRESHOLDS : plan::EvaluatePlan::CONFUSION);
+  const std::string report = *attributes.Text(kReport);
+  const bool thresholds = kind == plan::EvaluatePlan::THRESHOLDS;
   const Span span = attributes.SpanOf(kReport);
-  if (label.kind() != models::LabelPlan::CLASS) {
+  if (kind != plan::EvaluatePlan::DRIFT && label.kind() != models::LabelPlan::CLASS) {
     return InvalidArgument(fmt::format("{}='{}' is of classes, and label '{}' is a number", kReport,
                                        report, label.column()))
         .At(span)
@@ -104,23 +112,28 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  Result<StoredModel> model = FindStoredModel(statement.model, models, catalog::ModelRight::kUsage);
-  errors.Add(model.status());
-
   plan::Plan result;
   plan::EvaluatePlan* plan = result.mutable_evaluate();
+  plan->set_report(ReportOf(attributes));
+  const bool drift = plan->report() == plan::EvaluatePlan::DRIFT;
+  // What the training's numbers were is not for everybody who may use the model.
+  Result<StoredModel> model = FindStoredModel(
+      statement.model, models, drift ? catalog::ModelRight::kInspect : catalog::ModelRight::kUsage);
+  errors.Add(model.status());
   plan->set_statement(parser::Print(parser::Statement(statement)));
   if (select.ok() && model.ok()) {
     const models::FeaturePlan& features = model->plan.model().features();
     errors.Add(RequireInputs(features, *select, "evaluate"));
-    errors.Add(RequireRoles(features, *select));
-    errors.Add(FindLabel(statement, *select, features.label(), plan->mutable_label()));
+    if (!drift) {
+      errors.Add(RequireRoles(features, *select));
+      errors.Add(FindLabel(statement, *select, features.label(), plan->mutable_label()));
+    }
   }
   if (model.ok()) {
     plan->set_model_schema(model->version.schema);
     plan->set_model_name(model->version.name);
     plan->set_model_version(model->version.version);
-    errors.Add(ReadReport(attributes, model->plan.model().features().label(), plan));
+    errors.Add(CheckReport(attributes, model->plan.model().features().label(), plan->report()));
     if (const auto list = attributes.Text("validation.metrics")) {
       const auto metrics =
           ReadMetrics(*list, model->plan.model(), attributes.SpanOf("validation.metrics"));

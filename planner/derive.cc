@@ -12,6 +12,7 @@
 #include "base/letter_case.h"
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
+#include "planner/number_spread.h"
 #include "planner/number_style.h"
 
 namespace sluice::planner {
@@ -259,6 +260,7 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
       input->set_name(input_.schema.columns[column].name);
       input->set_type(static_cast<int32_t>(input_.schema.columns[column].type));
       input->set_null_share(input_.statistics.columns[column].null_fraction);
+      DescribeSpread(input_.statistics, column, input);
     }
     feature->add_inputs(*inputs_[column]);
   }

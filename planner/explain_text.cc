@@ -243,10 +243,14 @@ std::string ExplainEvaluate(const plan::EvaluatePlan& plan) {
   lines.Title(fmt::format(
       "Evaluate {}", ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version())));
   lines.Line("rows", GroupDigits(plan.estimated_rows()) + " (estimated)");
-  lines.Line("label", plan.label());
-  lines.Line("metrics", plan.metrics_size() == 0
-                            ? "all of the model's task"
-                            : fmt::format("{}", fmt::join(plan.metrics(), ", ")));
+  if (plan.report() == plan::EvaluatePlan::DRIFT) {
+    lines.Line("report", "how each column is unlike the training's");
+  } else {
+    lines.Line("label", plan.label());
+    lines.Line("metrics", plan.metrics_size() == 0
+                              ? "all of the model's task"
+                              : fmt::format("{}", fmt::join(plan.metrics(), ", ")));
+  }
   lines.Line("result", plan.has_table() ? DescribeResult(plan.table()) : "rows to the client");
   return lines.Take();
 }

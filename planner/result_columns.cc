@@ -89,7 +89,19 @@ std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan,
   return metrics;
 }
 
+Schema DriftResult() {
+  Schema schema{{{"column_name", DataType::kText, ""}}};
+  for (const char* name : {"null_share", "trained_null_share", "unknown_share", "outside_share",
+                           "mean", "trained_mean", "stability_index"}) {
+    schema.columns.push_back({name, DataType::kDouble, ""});
+  }
+  return schema;
+}
+
 Schema EvaluateResult(const plan::EvaluatePlan& plan, const models::ModelSpec& model) {
+  if (plan.report() == plan::EvaluatePlan::DRIFT) {
+    return DriftResult();
+  }
   if (plan.report() == plan::EvaluatePlan::CONFUSION) {
     return Schema{{{"actual", DataType::kText, ""},
                    {"predicted", DataType::kText, ""},

@@ -44,6 +44,9 @@ std::vector<NamedMetric> EvaluatedMetrics(const plan::EvaluatePlan& plan,
 // A row of those metrics, or the columns for plan.report.
 Schema EvaluateResult(const plan::EvaluatePlan& plan, const models::ModelSpec& model);
 
+// A column, and how its cells compare with those of the training.
+Schema DriftResult();
+
 // For a statement that writes a table of predictions.
 Schema PredictTableResult();
 

@@ -70,6 +70,8 @@ class FeatureReader {
   // The rows of the last Next.
   size_t rows() const { return batch_.rows; }
   const models::FeatureBatch& features() const { return features_; }
+  // The `i`th of the transform's columns, as it was read.
+  const RowBatch::Column& column(size_t i) const { return batch_.columns[i]; }
   models::FeatureBatch& features() { return features_; }
   void AppendTraining(models::FeatureBatch* to);
   void AppendValidation(models::FeatureBatch* to);

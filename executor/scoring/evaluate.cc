@@ -13,7 +13,8 @@
 #include "executor/scoring/bad_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
-#include "executor/scoring/odd_cells.h"
+#include "executor/scoring/drift.h"
+#include "executor/scoring/drift_notices.h"
 #include "executor/scoring/predict_rows.h"
 #include "executor/scoring/result_table.h"
 #include "executor/scoring/scorer.h"
@@ -36,10 +37,14 @@ struct Found {
   models::ConfusionMatrix confusion;
 };
 
+Status NoRows() {
+  return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
+}
+
 Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                         const models::ModelSpec& spec, std::optional<double> threshold,
                         DatasetScan& scan, const std::stop_token& stop, const RowsCounted& counted,
-                        OddCellCount& odd) {
+                        Drift& drift) {
   elastic::FeatureReader::Options options;
   options.names = scorer.transform().ColumnNames(/*with_label=*/true);
   Found found{models::Metrics(spec, scorer.outputs()),
@@ -56,7 +61,7 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
     for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
       RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
     }
-    odd.Add(batch);
+    drift.Add(read);
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     const std::vector<double> labels = batch.OwnLabels();
     found.metrics.Add(scores, labels, batch.weights, batch.groups);
@@ -73,9 +78,25 @@ Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
   counted(scan.rows_read());  // even if the batch is unusable
   RETURN_IF_ERROR(read);
   if (scan.rows_read() == 0) {
-    return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
+    return NoRows();
   }
   return found;
+}
+
+// Reads the rows without their labels, and scores none.
+Status CompareRows(const Scorer& scorer, DatasetScan& scan, const std::stop_token& stop,
+                   const RowsCounted& counted, Drift& drift) {
+  elastic::FeatureReader::Options options;
+  options.with_label = false;
+  const auto visit = [&](elastic::FeatureReader& read) -> Status {
+    counted(scan.rows_read());
+    drift.Add(read);
+    return OkStatus();
+  };
+  const Status read = scan.ForEach(scorer.transform(), options, visit, stop);
+  counted(scan.rows_read());
+  RETURN_IF_ERROR(read);
+  return scan.rows_read() == 0 ? NoRows() : OkStatus();
 }
 
 ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
@@ -135,12 +156,20 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
       job->Rows(rows, 0);
     }
   };
-  OddCellCount odd;
-  ASSIGN_OR_RETURN(const Found found,
-                   ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version),
-                             *scan, stop, counted, odd));
-  odd.TellTo(sink);
-  const ResultRows rows = RowsOf(found, trained.model(), plan);
+  const bool labelled = plan.report() != plan::EvaluatePlan::DRIFT;
+  Drift drift(trained.model().features(), scorer->transform().ColumnNames(labelled));
+  ResultRows rows(Schema{});
+  if (labelled) {
+    ASSIGN_OR_RETURN(const Found found,
+                     ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version),
+                               *scan, stop, counted, drift));
+    TellDrift(
+        drift, [&] { return MayInspect(version, context); }, sink);
+    rows = RowsOf(found, trained.model(), plan);
+  } else {
+    RETURN_IF_ERROR(CompareRows(*scorer, *scan, stop, counted, drift));
+    rows = DriftRows(drift);
+  }
   if (job != nullptr) {
     job->job().rows_read = *rows_read;
     job->Answer(AnswerBytes(rows, EvaluatedTag(*rows_read)));

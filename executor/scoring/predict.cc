@@ -18,7 +18,8 @@
 #include "executor/scoring/bad_rows.h"
 #include "executor/scoring/dataset_scan.h"
 #include "executor/scoring/decision_threshold.h"
-#include "executor/scoring/odd_cells.h"
+#include "executor/scoring/drift.h"
+#include "executor/scoring/drift_notices.h"
 #include "executor/scoring/predict_rows.h"
 #include "executor/scoring/prediction_columns.h"
 #include "executor/scoring/result_table.h"
@@ -129,16 +130,17 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
     context.on_snapshot(scan->snapshot());
   }
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan, options));
-  OddCellCount odd;
+  Drift drift(trained.model().features(), scorer->transform().ColumnNames(/*with_label=*/false));
+  const auto may_inspect = [&] { return MayInspect(version, context); };
   const PredictedRows made = {copied, predictions, planner::ColumnsBeforePrediction(plan), output,
-                              odd};
+                              drift};
   if (job == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));
     SinkWriter writer(sink);
     ASSIGN_OR_RETURN(*rows, PredictRows(
                                 *scan, *scorer, made, context.source, context.stop,
                                 [](int64_t /*rows*/) {}, writer));
-    odd.TellTo(sink);
+    TellDrift(drift, may_inspect, sink);
     return OkStatus();
   }
   ASSIGN_OR_RETURN(const auto writer,
@@ -147,8 +149,8 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord* jo
                    PredictRows(
                        *scan, *scorer, made, context.source, job->stop_token(),
                        [job](int64_t counted) { job->Rows(counted, 0); }, *writer));
-  odd.TellTo(sink);
   RETURN_IF_ERROR(writer->Commit(job->stop_token()));
+  TellDrift(drift, may_inspect, sink);
   *rows = writer->rows_arrived().value_or(job->job().rows_read);
 
   ResultRows answer(planner::PredictTableResult());

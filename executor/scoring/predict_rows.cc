@@ -16,7 +16,7 @@
 #include "base/machine.h"
 #include "elastic/worker/feature_reader.h"
 #include "executor/scoring/dataset_scan.h"
-#include "executor/scoring/odd_cells.h"
+#include "executor/scoring/drift.h"
 #include "executor/scoring/prediction_columns.h"
 #include "executor/scoring/scorer.h"
 #include "executor/scoring/shard_turns.h"
@@ -144,7 +144,7 @@ class PredictWorker {
       const size_t place = c < rows_.before_predicted ? c : c + predicted_.columns().size();
       std::swap(reader_->copied(c), batch_.columns[place]);
     }
-    rows_.odd.Add(reader_->features());
+    rows_.drift.Add(*reader_);
     RETURN_IF_ERROR(scorer_.Score(reader_->features(), &scores_));
     predicted_.Fill(scores_, reader_->rows(), &batch_, rows_.before_predicted);
     batch_.rows = reader_->rows();

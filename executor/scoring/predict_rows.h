@@ -13,7 +13,7 @@
 namespace sluice::executor {
 
 class DatasetScan;
-class OddCellCount;
+class Drift;
 class PredictionColumns;
 class Scorer;
 
@@ -27,7 +27,7 @@ struct PredictedRows {
   const PredictionColumns& predicted;    // the columns that are added,
   size_t before_predicted;               // after so many of those; the others follow
   const Schema& schema;                  // of all
-  OddCellCount& odd;                     // of the rows that are read
+  Drift& drift;                          // of the rows that are read
 };
 
 using RowsCounted = std::function<void(int64_t rows)>;

@@ -26,4 +26,11 @@ Result<std::shared_ptr<const catalog::ModelVersion>> FindUsedModel(const UsePlan
   return std::make_shared<const catalog::ModelVersion>(std::move(version));
 }
 
+// Whether the user may know what the model was trained on, and not only use it.
+inline bool MayInspect(const catalog::ModelVersion& version, const Context& context) {
+  return context.catalog.models()
+      .FindFor(catalog::ModelRight::kInspect, version.schema, version.name, version.version)
+      .ok();
+}
+
 }  // namespace sluice::executor

@@ -59,9 +59,11 @@ std::vector<AttributeSpec> EvaluateAttributes() {
   return WithResultAttributes({
       Text("validation.metrics", {}, {},
            "metrics to compute (a comma list); all of the model's task when not given"),
-      Text("validation.report", std::string("metrics"), {"metrics", "thresholds", "confusion"},
+      Text("validation.report", std::string("metrics"),
+           {"metrics", "thresholds", "confusion", "drift"},
            "what is answered: a row of metrics; what comes of saying the second class of two from "
-           "each of some probabilities on; or which classes are taken for which"),
+           "each of some probabilities on; which classes are taken for which; or, without labels, "
+           "how each column is unlike the training's"),
   });
 }
 

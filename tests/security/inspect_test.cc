@@ -21,7 +21,9 @@ class Inspect : public Doors {
     ASSERT_EQ(Direct("CREATE TABLE notes AS SELECT i AS x, i % 2 AS y, 'secret' || i % 3 AS word"
                      " FROM generate_series(1, 90) AS i; GRANT ALL ON notes TO doors_ann;"
                      " CREATE TABLE open AS SELECT i AS x, i % 2 AS y, 'known' || i % 3 AS word"
-                     " FROM generate_series(1, 40) AS i; GRANT ALL ON open TO doors_bob")
+                     " FROM generate_series(1, 40) AS i; GRANT ALL ON open TO doors_bob;"
+                     " CREATE TABLE far AS SELECT i + 1000 AS x, 'secret1' AS word"
+                     " FROM generate_series(1, 40) AS i; GRANT ALL ON far TO doors_bob")
                   .exit_code,
               0);
     ASSERT_THAT(As(kAnn,
@@ -34,6 +36,7 @@ class Inspect : public Doors {
   static constexpr const char* kInspections[] = {
       "SHOW TRAIN hers;\n", "DESCRIBE MODEL hers;\n",
       "SELECT x, word, y FROM open TO EXPLAIN hers;\n",
+      "SELECT x, word FROM open TO EVALUATE hers WITH validation.report='drift';\n",
       "SELECT x, word, y FROM open TO TRAIN LinearClassifier LABEL y USING hers INTO his;\n"};
   static constexpr const char* kPlan =
       "SELECT statement, encode(plan, 'escape') FROM sluice.model_versions;\n"
@@ -59,9 +62,11 @@ TEST_P(Inspect, UsageIsToPredictAndToEvaluate) {
   for (const char* const statement :
        {"SELECT x, word FROM open TO PREDICT y USING hers;\n",
         "SELECT x, word FROM open TO PREDICT seen.y USING hers;\n",
+        "SELECT x, word FROM far TO PREDICT y USING hers;\n",
         "SELECT x, word, y FROM open TO EVALUATE hers;\n",
         "EXPLAIN SELECT x, word FROM open TO PREDICT y USING hers;\n"}) {
-    EXPECT_THAT(As(kBob, statement), AllOf(Not(HasSubstr("ERROR")), Not(HasSubstr("secret"))))
+    EXPECT_THAT(As(kBob, statement), AllOf(Not(HasSubstr("ERROR")), Not(HasSubstr("secret0")),
+                                           Not(HasSubstr("unlike the training's"))))
         << statement;
   }
 }
@@ -73,6 +78,8 @@ TEST_P(Inspect, IsARightOfItsOwn) {
     EXPECT_THAT(As(kBob, statement), Not(HasSubstr("42501"))) << statement;
   }
   EXPECT_THAT(As(kBob, kPlan), HasSubstr("secret"));
+  EXPECT_THAT(As(kBob, "SELECT x, word FROM far TO PREDICT y USING hers;\n"),
+              HasSubstr("x is unlike the training's: 100 % outside of 1 to 90"));
   EXPECT_THAT(As(kBob, "DROP MODEL hers;\n"), HasSubstr("must be owner of model hers"));
   ASSERT_THAT(As(kAnn, "REVOKE INSPECT ON MODEL hers FROM doors_bob;\n"), Not(HasSubstr("ERROR")));
   EXPECT_THAT(sees(), HasSubstr("there is no model 'hers'"));

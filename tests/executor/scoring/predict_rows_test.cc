@@ -1,6 +1,6 @@
 // PREDICT by several workers gives the rows, and the errors, of one.
 #include "executor/scoring/predict_rows.h"
-#include "executor/scoring/odd_cells.h"
+#include "executor/scoring/drift.h"
 
 #include <gtest/gtest.h>
 
@@ -202,12 +202,13 @@ class PredictRowsTest : public SqliteTest {
     EXPECT_EQ(scan->shards(), kRows / kRowsPerShard);
     const catalog::CopiedColumns copied = {{0, 1, 2}, catalog::CopiedColumns::Purpose::kShow};
     const Schema schema = planner::PredictResult(plan);
-    OddCellCount odd;
+    const Trained trained = Find("m");
+    Drift drift(trained.plan.model().features(), scorer.transform().ColumnNames(false));
     ASSIGN_OR_RETURN(const auto job, BeginJob(*context_, "predict", "m"));
     const Status status = [&]() -> Status {
       ASSIGN_OR_RETURN(const int64_t rows,
                        PredictRows(
-                           *scan, scorer, {copied, predicted, 3, schema, odd}, source,
+                           *scan, scorer, {copied, predicted, 3, schema, drift}, source,
                            job->stop_token(), [](int64_t /*rows*/) {}, writer, workers));
       EXPECT_EQ(rows, kRows);
       return OkStatus();
