@@ -18,14 +18,15 @@ class Inspect : public Doors {
     if (IsSkipped() || HasFatalFailure()) {
       return;
     }
-    ASSERT_EQ(Direct("CREATE TABLE notes AS SELECT i AS x, i % 2 AS y, 'secret' || i % 3 AS word"
-                     " FROM generate_series(1, 90) AS i; GRANT ALL ON notes TO doors_ann;"
-                     " CREATE TABLE open AS SELECT i AS x, i % 2 AS y, 'known' || i % 3 AS word"
-                     " FROM generate_series(1, 40) AS i; GRANT ALL ON open TO doors_bob;"
-                     " CREATE TABLE far AS SELECT i + 1000 AS x, 'secret1' AS word"
-                     " FROM generate_series(1, 40) AS i; GRANT ALL ON far TO doors_bob")
-                  .exit_code,
-              0);
+    ASSERT_EQ(
+        Direct("CREATE TABLE notes AS SELECT i % 45 AS x, i % 2 AS y, 'secret' || i % 3 AS word"
+               " FROM generate_series(1, 90) AS i; GRANT ALL ON notes TO doors_ann;"
+               " CREATE TABLE open AS SELECT i AS x, i % 2 AS y, 'known' || i % 3 AS word"
+               " FROM generate_series(1, 40) AS i; GRANT ALL ON open TO doors_bob;"
+               " CREATE TABLE far AS SELECT i + 1000 AS x, 'secret1' AS word"
+               " FROM generate_series(1, 40) AS i; GRANT ALL ON far TO doors_bob")
+            .exit_code,
+        0);
     ASSERT_THAT(As(kAnn,
                    "SELECT x, word, y FROM notes WHERE word <> 'secretly' TO TRAIN LinearClassifier"
                    " LABEL y INTO hers;\n"),
@@ -79,7 +80,7 @@ TEST_P(Inspect, IsARightOfItsOwn) {
   }
   EXPECT_THAT(As(kBob, kPlan), HasSubstr("secret"));
   EXPECT_THAT(As(kBob, "SELECT x, word FROM far TO PREDICT y USING hers;\n"),
-              HasSubstr("x is unlike the training's: 100 % outside of 1 to 90"));
+              HasSubstr("x is unlike the training's: 100 % outside of 0 to 44"));
   EXPECT_THAT(As(kBob, "DROP MODEL hers;\n"), HasSubstr("must be owner of model hers"));
   ASSERT_THAT(As(kAnn, "REVOKE INSPECT ON MODEL hers FROM doors_bob;\n"), Not(HasSubstr("ERROR")));
   EXPECT_THAT(sees(), HasSubstr("there is no model 'hers'"));
