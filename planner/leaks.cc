@@ -1,6 +1,7 @@
 #include "planner/leaks.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "models/features/cell_format.h"
+#include "planner/made_label_internal.h"
 
 namespace sluice::planner {
 namespace {
@@ -25,9 +27,7 @@ constexpr double kMinAuc = 0.995;
 constexpr double kMinCorrelation = 0.995;
 constexpr double kMinPurity = 0.97;  // of what the most frequent class leaves open
 constexpr size_t kRowsPerValue = 5;
-constexpr double kMinEqual = 0.99;  // share of rows in which a sum equals the label
-constexpr double kMinTermShare = 0.05;
-constexpr size_t kMaxPairedColumns = 60;
+constexpr size_t kMaxColumns = 60;
 constexpr size_t kMaxWarnings = 5;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -102,10 +102,14 @@ class LeakSearch {
       if (column == input_.label || warnings_.size() == kMaxWarnings) {
         continue;
       }
+      const size_t before = warnings_.size();
       input_.classes ? CheckClasses(column) : CheckNumber(column);
+      if (counts_.size() > 1 && warnings_.size() == before) {
+        CheckNulls(column);
+      }
     }
     if (!input_.classes && label_.known && warnings_.empty()) {
-      CheckPairs();
+      CheckMade();
     }
     return std::move(warnings_);
   }
@@ -135,7 +139,8 @@ class LeakSearch {
 
   void CheckNumber(size_t column);
   void CheckClasses(size_t column);
-  void CheckPairs();
+  void CheckNulls(size_t column);
+  void CheckMade();
 
   struct Purity {
     size_t right = 0;
@@ -144,6 +149,8 @@ class LeakSearch {
   void ReadClasses();
   template <typename Key>
   Purity PurityOf(const std::vector<std::pair<Key, int>>& sorted) const;
+  bool WarnIfPure(const Purity& purity, const std::vector<size_t>& counts, const std::string& what,
+                  const std::string& name);
 
   const LeakInput& input_;
   Numbers label_;             // of numbers
@@ -213,6 +220,22 @@ LeakSearch::Purity LeakSearch::PurityOf(const std::vector<std::pair<Key, int>>& 
   return purity;
 }
 
+// Warns if `what` tells nearly all of what the most frequent class leaves open. `counts`: of the
+// classes.
+bool LeakSearch::WarnIfPure(const Purity& purity, const std::vector<size_t>& counts,
+                            const std::string& what, const std::string& name) {
+  const size_t rows = std::accumulate(counts.begin(), counts.end(), size_t{0});
+  const size_t most = *std::max_element(counts.begin(), counts.end());
+  if (purity.right <= most ||
+      static_cast<double>(purity.right - most) < kMinPurity * static_cast<double>(rows - most)) {
+    return false;
+  }
+  Warn(fmt::format("{} tells {} (in {:.1f} % of the rows)", what, NameOf(input_.label),
+                   100.0 * static_cast<double>(purity.right) / static_cast<double>(rows)),
+       name);
+  return true;
+}
+
 void LeakSearch::CheckClasses(size_t column) {
   if (counts_.size() < 2) {
     return;
@@ -243,17 +266,12 @@ void LeakSearch::CheckClasses(size_t column) {
   for (const auto& [value, id] : texts) {
     ++counts[static_cast<size_t>(id)];
   }
-  const size_t most = *std::max_element(counts.begin(), counts.end());
-  const Purity purity = feature.known ? PurityOf(numbers) : PurityOf(texts);
-  if (rows < kMinRows || rows - most < kMinOfClass) {
+  if (rows < kMinRows || rows - *std::max_element(counts.begin(), counts.end()) < kMinOfClass) {
     return;
   }
-  if (purity.values * kRowsPerValue <= rows && purity.right > most &&
-      static_cast<double>(purity.right - most) >= kMinPurity * static_cast<double>(rows - most)) {
-    Warn(fmt::format("{} alone tells {} (in {:.1f} % of the rows)", NameOf(column),
-                     NameOf(input_.label),
-                     100.0 * static_cast<double>(purity.right) / static_cast<double>(rows)),
-         NameOf(column));
+  const Purity purity = feature.known ? PurityOf(numbers) : PurityOf(texts);
+  if (purity.values * kRowsPerValue <= rows &&
+      WarnIfPure(purity, counts, NameOf(column) + " alone", NameOf(column))) {
     return;
   }
   if (counts.size() != 2 || !feature.known) {
@@ -279,59 +297,59 @@ void LeakSearch::CheckClasses(size_t column) {
   }
 }
 
-void LeakSearch::CheckPairs() {
-  std::vector<std::pair<size_t, Numbers>> columns;
+// A column that is filled in only once the label is known, such as a date of closing.
+void LeakSearch::CheckNulls(size_t column) {
+  std::vector<std::pair<bool, int>> nulls;
+  std::vector<size_t> counts(counts_.size());
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    if (classes_[i] >= 0) {
+      nulls.emplace_back(IsNull(input_.statistics.sample[i][column]), classes_[i]);
+      ++counts[static_cast<size_t>(classes_[i])];
+    }
+  }
+  if (nulls.size() < kMinRows ||
+      nulls.size() - *std::max_element(counts.begin(), counts.end()) < kMinOfClass) {
+    return;
+  }
+  std::sort(nulls.begin(), nulls.end());
+  WarnIfPure(PurityOf(nulls), counts, fmt::format("whether {} is NULL", NameOf(column)),
+             NameOf(column));
+}
+
+void LeakSearch::CheckMade() {
+  std::vector<size_t> places;
+  std::vector<std::vector<double>> columns;
   for (const size_t column : input_.features) {
-    if (column != input_.label && columns.size() < kMaxPairedColumns) {
+    if (column != input_.label && columns.size() < kMaxColumns) {
       if (Numbers numbers = Read(column); numbers.known) {
-        columns.emplace_back(column, std::move(numbers));
+        places.push_back(column);
+        columns.push_back(std::move(numbers.values));
       }
     }
   }
-  struct Operation {
-    const char* sign;
-    double (*apply)(double, double);
-  };
-  constexpr Operation kOperations[] = {{"+", [](double a, double b) { return a + b; }},
-                                       {"-", [](double a, double b) { return a - b; }},
-                                       {"-", [](double a, double b) { return b - a; }},
-                                       {"*", [](double a, double b) { return a * b; }}};
-  for (size_t i = 0; i < columns.size(); ++i) {
-    for (size_t j = i + 1; j < columns.size(); ++j) {
-      for (size_t o = 0; o < std::size(kOperations); ++o) {
-        size_t rows = 0, equal = 0, telling = 0;
-        for (size_t r = 0; r < label_.values.size(); ++r) {
-          const double a = columns[i].second.values[r];
-          const double b = columns[j].second.values[r];
-          const double y = label_.values[r];
-          if (std::isnan(a) || std::isnan(b) || std::isnan(y)) {
-            continue;
-          }
-          ++rows;
-          const double made = kOperations[o].apply(a, b);
-          equal += std::abs(made - y) <= 1e-6 * std::max(1.0, std::abs(y)) ? 1 : 0;
-          telling += y != a && y != b ? 1 : 0;  // but not one of the two alone
-          if (rows == kMinRows && equal < kMinRows / 2) {
-            break;
-          }
-        }
-        if (rows >= kMinRows &&
-            static_cast<double>(equal) >= kMinEqual * static_cast<double>(rows) &&
-            static_cast<double>(telling) >= kMinTermShare * static_cast<double>(rows)) {
-          const bool turned = o == 2;
-          const std::string& a = NameOf(columns[turned ? j : i].first);
-          const std::string& b = NameOf(columns[turned ? i : j].first);
-          warnings_.push_back(
-              fmt::format("{} {} {} is {} in {:.1f} % of the rows: are both known before {} is? "
-                          "features.exclude=[{}, {}] leaves them out",
-                          a, kOperations[o].sign, b, NameOf(input_.label),
-                          100.0 * static_cast<double>(equal) / static_cast<double>(rows),
-                          NameOf(input_.label), a, b));
-          return;
-        }
-      }
-    }
+  MadeLabel made = FindPair(label_.values, columns);
+  const char* rounding = "";
+  const char* all = "both";
+  if (made.terms.empty()) {
+    made = FindSum(label_.values, columns);
+    rounding = ", up to rounding";
+    all = "all";
   }
+  if (made.terms.empty()) {
+    return;
+  }
+  std::string text;
+  std::vector<std::string> names;
+  for (const MadeLabel::Term& term : made.terms) {
+    names.push_back(NameOf(places[term.column]));
+    const std::string first = term.sign == '-' ? "-" : "";
+    text += (text.empty() ? first : fmt::format(" {} ", term.sign)) + names.back();
+  }
+  warnings_.push_back(
+      fmt::format("{} is {} in {:.1f} % of the rows{}: are {} known before {} is? "
+                  "features.exclude=[{}] leaves them out",
+                  text, NameOf(input_.label), 100 * made.share, rounding, all, NameOf(input_.label),
+                  fmt::join(names, ", ")));
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct LeakInput {
 };
 
 // Finds features that predict the label so well that they are probably known only after it: each
-// that does so alone, and pairs whose sum, difference or product is the label. Judged by the
-// sample; one line for each, with the figure.
+// that does so alone, or by whether it is NULL; pairs whose sum, difference or product is the
+// label; and larger sums. Judged by the sample; one line for each, with the figure.
 std::vector<std::string> FindLeaks(const LeakInput& input);
 
 }  // namespace sluice::planner

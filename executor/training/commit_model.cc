@@ -44,6 +44,28 @@ std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec&
   return buffer.GetString();
 }
 
+int64_t ValidationRows(const TrainedModel& model, const elastic::TrainOutcome& outcome) {
+  return model.held_out == nullptr ? outcome.validation_rows
+                                   : static_cast<int64_t>(model.held_out->rows());
+}
+
+// What is hardly ever so unless a feature is known only after the label; empty: nothing.
+std::string TooGood(const catalog::ModelVersion& version, int64_t validation_rows) {
+  constexpr int64_t kFewRows = 100;
+  constexpr std::pair<const char*, double> kBounds[] = {{"auc", 0.9999}, {"r2", 0.999}};
+  for (const auto& [metric, bound] : kBounds) {
+    for (const auto& [name, value] : version.metrics) {
+      if (name == metric && value >= bound && validation_rows >= kFewRows) {
+        return fmt::format(
+            "{} {:.4f} on {} validation rows is rarely true: is each feature known "
+            "before the label is? DESCRIBE MODEL shows what they count",
+            metric, value, validation_rows);
+      }
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Status CommitModel(const TrainedModel& model, const plan::TrainPlan& statement,
@@ -58,6 +80,11 @@ Status CommitModel(const TrainedModel& model, const plan::TrainPlan& statement,
     const std::string& sought = plan.model().features().label().classes(1);
     plan.add_warnings(fmt::format("no '{}' among the validation rows: 0.5 decides", sought));
     job.Announce("no_threshold", "WARNING: " + *plan.warnings().rbegin());
+  }
+  if (const std::string why = TooGood(version, ValidationRows(model, outcome));
+      !why.empty() && plan.warnings().empty()) {
+    plan.add_warnings(why);
+    job.Announce("too_good", "WARNING: " + why);
   }
   clock.Enter(Phase::kStoring);
   version.schema = plan.into_schema();
