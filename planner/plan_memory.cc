@@ -56,6 +56,25 @@ Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) 
       .Hint(fmt::format("a larger {}, or none: it is estimated then", said));
 }
 
+Status CheckForest(const BoundTrain& bound, int64_t limit, const plan::TrainPlan& plan) {
+  const int64_t needed = WholeBytes(MostForestBytes(plan));
+  if (needed <= limit) {
+    return OkStatus();
+  }
+  Span span = bound.select.span;
+  for (const char* name : {"train.num_boost_round", "max_depth", "num_parallel_tree"}) {
+    span = bound.attributes.Given(name) ? bound.attributes.SpanOf(name) : span;
+  }
+  return ResourceExhausted(fmt::format("the trees of training {} may take {}, and --memory-limit "
+                                       "is {}",
+                                       bound.type->name, FormatBytes(needed), FormatBytes(limit)))
+      .SqlState("53200")
+      .At(span)
+      .Hint(
+          "a smaller train.num_boost_round, num_parallel_tree or max_depth, or a larger "
+          "--memory-limit");
+}
+
 Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t limit,
                    const plan::TrainPlan& plan) {
   constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));

@@ -309,6 +309,9 @@ Status FillTraining(const parser::TrainStatement& statement, const BoundTrain& b
   }
   plan->set_estimated_rows(bound.statistics.rows);
   plan->set_exact_rows(bound.statistics.exact_rows);
+  if (errors.ok() && bound.type->family == models::ModelFamily::kTrees) {
+    errors.Add(CheckForest(bound, options.memory_bytes, *plan));
+  }
   return errors;
 }
 

@@ -47,6 +47,8 @@ void EstimateMemory(const BoundTrain& bound, const models::Network* network, pla
 Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan);
 // Before allocations of that size: the memory that the network needs whatever the data, and the
 // rows of its tables that the data can touch. And whether a batch can be computed at all.
+// 53200: trees of so many rounds would not fit into `limit`.
+Status CheckForest(const BoundTrain& bound, int64_t limit, const plan::TrainPlan& plan);
 Status CheckMemory(const BoundTrain& bound, models::Network& network, int64_t limit,
                    const plan::TrainPlan& plan);
 

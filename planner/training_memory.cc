@@ -345,6 +345,12 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
   return memory;
 }
 
+double MostForestBytes(const plan::TrainPlan& plan) {
+  constexpr double kBytesPerNode = 100;  // grown, and as it is stored
+  const auto rows = static_cast<double>(plan.estimated_rows());
+  return kBytesPerNode * models::GradientBoosting::MostNodes(plan.model(), rows);
+}
+
 TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& columns,
                                   const catalog::SelectStatistics& statistics) {
   const models::FeaturePlan& features = plan.model().features();
@@ -386,7 +392,7 @@ TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& col
   }
   memory.worker = WholeBytes(kProgramBytes + kTreeLibraryBytes + kStreamBytes +
                              kCopiesOfPiece * piece * sizeof(float) +
-                             std::max(building, rows * training + sums));
+                             std::max(building, rows * training + sums) + MostForestBytes(plan));
   return memory;
 }
 

@@ -38,5 +38,8 @@ TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::
 // The same for boosted trees, which hold the whole table in one process.
 TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan, const Schema& columns,
                                   const catalog::SelectStatistics& statistics);
+// The most that the trees themselves take once all are grown. Needs the model and the estimated
+// rows.
+double MostForestBytes(const plan::TrainPlan& plan);
 
 }  // namespace sluice::planner

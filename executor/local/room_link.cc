@@ -132,6 +132,7 @@ class SocketRoomLink final : public Room {
     state.set_name(request.name);
     state.set_min(request.min);
     state.set_max(request.max);
+    state.set_owner(request.owner);
     state.set_priority(request.priority);
     state.set_cpu(request.cpu);
     state.set_memory_bytes(request.memory_bytes);

@@ -32,6 +32,7 @@ Room::Request RequestOf(const RoomState& state) {
   request.name = state.name();
   request.min = state.min();
   request.max = state.max();
+  request.owner = state.owner();
   request.priority = state.priority();
   request.cpu = state.cpu();
   request.memory_bytes = state.memory_bytes();

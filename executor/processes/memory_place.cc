@@ -1,5 +1,7 @@
 #include "executor/processes/memory_place.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -33,6 +35,7 @@ Result<std::unique_ptr<MemoryPlace>> MemoryPlace::Take(Room& room, Request reque
   }
   Room::Request asked;
   asked.name = std::move(request.name);
+  asked.owner = std::move(request.owner);
   asked.priority = request.priority;
   asked.cpu = 0;
   asked.memory_bytes = std::min(request.bytes, all);
@@ -64,6 +67,7 @@ MemoryPlace::~MemoryPlace() {
   if (taken_ > 0) {
     room_.WorkerEnded(job_, taken_, false);
   }
+  malloc_trim(0);  // what the training had is not kept from others
   room_.Leave(job_);
 }
 

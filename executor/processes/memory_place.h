@@ -18,13 +18,14 @@ class Room;
 class MemoryPlace {
  public:
   struct Request {
-    std::string name;  // the job's
+    std::string name;   // the job's
+    std::string owner;  // the role that it runs for
     int64_t bytes = 0;
     int priority = 0;
   };
   // Blocks until there is room. `on_wait` is called if that takes longer than a moment. Cancelled:
   // `stop` came first. Less than 1/64 of the room is given without being counted (null); more than
-  // all of it counts as all.
+  // all of it counts as all. 53200: more than a role may ever have (SlotArbiter).
   static Result<std::unique_ptr<MemoryPlace>> Take(Room& room, Request request,
                                                    const std::stop_token& stop,
                                                    const std::function<void()>& on_wait);

@@ -22,9 +22,11 @@ class Room {
  public:
   struct Request {
     std::string name;
+    std::string owner = {};  // the role that it runs for
     uint32_t min = 1, max = 1;
     int priority = 0;
-    double cpu = 1;            // per worker; servers and masters take no slot
+    // Per worker; servers and masters take no slot. 0: a training in its job's own process.
+    double cpu = 1;
     int64_t memory_bytes = 0;  // per worker
     uint32_t servers = 0;
     int64_t server_memory_bytes = 0;  // per server

@@ -1,5 +1,7 @@
 #include "executor/processes/slot_arbiter.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -22,6 +24,15 @@ SlotArbiter::SlotArbiter(const Options& options) : options_(Whole(options)) {}
 
 Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
   RETURN_IF_ERROR(CheckFits(request, {options_.slots, options_.memory_bytes}));
+  if (options_.shared_by_roles && request.cpu == 0 &&
+      request.memory_bytes > options_.memory_bytes / 2) {
+    return ResourceExhausted(
+               fmt::format("the training may take {} MiB, and a role's trainings without workers "
+                           "may have {}, half of --memory-limit",
+                           request.memory_bytes >> 20, options_.memory_bytes >> 21))
+        .SqlState("53200")
+        .Hint("a smaller model, engine.strategy with workers, or a larger --memory-limit");
+  }
   Job job;
   job.request = request;
   job.on_grant = std::move(on_grant);
@@ -175,11 +186,32 @@ void SlotArbiter::Describe(const Job& job, elastic::ClusterState& state) const {
   }
 }
 
-elastic::ClusterState SlotArbiter::Describe() const {
+std::set<int64_t> SlotArbiter::HeldBack() const {
+  std::set<int64_t> held;
+  std::map<std::string, int64_t> used;
+  for (const bool started : {true, false}) {
+    for (const auto& [id, job] : jobs_) {
+      if (!options_.shared_by_roles || job.request.cpu > 0 || job.started != started) {
+        continue;
+      }
+      int64_t& of_role = used[job.request.owner];
+      if (!started && of_role + job.request.memory_bytes > options_.memory_bytes / 2) {
+        held.insert(id);
+      } else {
+        of_role += job.request.memory_bytes;
+      }
+    }
+  }
+  return held;
+}
+
+elastic::ClusterState SlotArbiter::Describe(const std::set<int64_t>& without) const {
   elastic::ClusterState state;
   state.nodes = Nodes();
   for (const auto& [id, job] : jobs_) {
-    Describe(job, state);
+    if (!without.contains(id)) {
+      Describe(job, state);
+    }
   }
   return state;
 }
@@ -194,17 +226,21 @@ elastic::StartForecast SlotArbiter::Forecast(const Request& request) const {
 
 elastic::ClusterState SlotArbiter::State() const {
   const MutexLock lock(mutex_);
-  return Describe();
+  return Describe(std::set<int64_t>());
 }
 
 void SlotArbiter::Decide() {
-  const elastic::ClusterState state = Describe();
+  const std::set<int64_t> held = HeldBack();
+  const elastic::ClusterState state = Describe(held);
   const elastic::ScalingDecision decision =
       elastic::Autoscale(state, options_.autoscaler, history_, clock_.Now());
   history_ = decision.history;
   look_again_ = decision.look_again;
   int index = 0;
   for (auto& [id, job] : jobs_) {
+    if (held.contains(id)) {
+      continue;
+    }
     const elastic::ScalingDecision::Target& target = decision.targets[static_cast<size_t>(index)];
     const auto starts = static_cast<uint32_t>(
         std::count_if(decision.starts.begin(), decision.starts.end(),

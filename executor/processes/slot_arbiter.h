@@ -27,6 +27,9 @@ class SlotArbiter final : public Room {
   struct Options {
     double slots = 0;  // as RoomSize
     int64_t memory_bytes = 0;
+    // Of the memory, the trainings in their jobs' own processes, which nothing makes smaller, have
+    // at most half for each role.
+    bool shared_by_roles = false;
     // Starting a local process takes a few tenths of a second.
     elastic::AutoscalerOptions autoscaler{.hysteresis_seconds = 1, .payback_seconds = 2};
   };
@@ -70,10 +73,12 @@ class SlotArbiter final : public Room {
   };
 
   int64_t Add(Job job) REQUIRES(mutex_);
+  // The jobs that do not begin yet, whatever room there is, for others of their role.
+  std::set<int64_t> HeldBack() const REQUIRES(mutex_);
   std::vector<elastic::ClusterNode> Nodes() const;
   static elastic::ClusterJob Describe(const Job& job);
   void Describe(const Job& job, elastic::ClusterState& state) const;
-  elastic::ClusterState Describe() const REQUIRES(mutex_);
+  elastic::ClusterState Describe(const std::set<int64_t>& without) const REQUIRES(mutex_);
   void Decide() REQUIRES(mutex_);
   void Run(const std::stop_token& stop);
   void Changed() REQUIRES(mutex_);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <numeric>
+#include <string_view>
 
 #include "elastic/worker/feature_reader.h"
 #include "models/features/feature_transform.h"
@@ -70,16 +72,16 @@ void Merge(const ColumnDrift::Cells& cells, ColumnDrift::Cells* to) {
 }  // namespace
 
 Drift::Drift(const models::FeaturePlan& trained, const std::vector<std::string>& names) {
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < names.size(); ++i) {
+    places.try_emplace(names[i], i);
+  }
   for (const models::InputColumn& column : trained.inputs()) {
-    const auto found = std::find(names.begin(), names.end(), column.name());
-    if (found == names.end()) {
+    const auto place = places.find(column.name());
+    if (place == places.end() || !by_name_.try_emplace(column.name(), inputs_.size()).second) {
       continue;
     }
-    Input input{static_cast<size_t>(found - names.begin()),
-                column.name(),
-                column.null_share(),
-                nullptr,
-                {}};
+    Input input{place->second, column.name(), column.null_share(), nullptr, {}};
     if (column.has_spread() && IsUsable(column.spread())) {
       input.spread = &column.spread();
       input.expected = BinShares(column.spread());
@@ -115,10 +117,9 @@ Drift::Count Drift::CountCells(const Input& input, const RowBatch::Column& cells
 
 void Drift::AddCells(const std::vector<models::OddCells>& cells, ColumnDrift::Cells Count::*to) {
   for (const models::OddCells& odd : cells) {
-    const auto input = std::find_if(inputs_.begin(), inputs_.end(),
-                                    [&odd](const Input& each) { return each.name == odd.column; });
-    if (input != inputs_.end()) {
-      Merge({odd.cells, odd.first}, &(counts_[static_cast<size_t>(input - inputs_.begin())].*to));
+    const auto input = by_name_.find(odd.column);
+    if (input != by_name_.end()) {
+      Merge({odd.cells, odd.first}, &(counts_[input->second].*to));
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -79,7 +80,9 @@ class Drift {
   void AddCells(const std::vector<models::OddCells>& cells, ColumnDrift::Cells Count::*to)
       REQUIRES(mutex_);
 
-  std::vector<Input> inputs_;  // set by the constructor
+  // Set by the constructor.
+  std::vector<Input> inputs_;
+  std::map<std::string, size_t> by_name_;
   mutable Mutex mutex_;
   int64_t rows_ GUARDED_BY(mutex_) = 0;
   std::vector<Count> counts_ GUARDED_BY(mutex_);  // of each input

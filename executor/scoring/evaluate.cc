@@ -163,8 +163,6 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
     ASSIGN_OR_RETURN(const Found found,
                      ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version),
                                *scan, stop, counted, drift));
-    TellDrift(
-        drift, [&] { return MayInspect(version, context); }, sink);
     rows = RowsOf(found, trained.model(), plan);
   } else {
     RETURN_IF_ERROR(CompareRows(*scorer, *scan, stop, counted, drift));
@@ -175,6 +173,15 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord* 
     job->Answer(AnswerBytes(rows, EvaluatedTag(*rows_read)));
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
     RETURN_IF_ERROR(writer->Commit(stop));
+  }
+  if (labelled) {
+    const auto may_inspect = [&] { return MayInspect(version, context); };
+    if (plan.select() == trained.select() && may_inspect()) {
+      sink.Notice(
+          "the model was trained on this select: DESCRIBE MODEL shows its metrics on the rows that "
+          "were held out");
+    }
+    TellDrift(drift, may_inspect, sink);
   }
   return rows.SendTo(sink);
 }

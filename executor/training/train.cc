@@ -108,8 +108,8 @@ Result<std::unique_ptr<MemoryPlace>> TakeMemory(const plan::TrainPlan& plan, Con
   }
   const int64_t bytes = plan.estimated_memory_bytes();
   return MemoryPlace::Take(
-      *room, {fmt::format("job {}", job.id()), bytes, plan.strategy().priority()}, job.stop_token(),
-      [&job, bytes]() {
+      *room, {fmt::format("job {}", job.id()), context.user, bytes, plan.strategy().priority()},
+      job.stop_token(), [&job, bytes]() {
         job.Announce("memory_waits", fmt::format("the training waits for {}, which other jobs "
                                                  "of this machine have",
                                                  planner::FormatBytes(bytes)));

@@ -44,6 +44,9 @@ class GradientBoosting {
   static Result<std::unique_ptr<GradientBoosting>> Make(const ModelSpec& spec);
   // Whether libxgboost is not needed to train it; false for a spec that Make refuses, too.
   static bool GrowsHere(const ModelSpec& spec);
+  // The most nodes that all trees of a training on so many rows have together; 0 for a spec that
+  // Make refuses, and without trees.
+  static double MostNodes(const ModelSpec& spec, double rows);
   virtual ~GradientBoosting() = default;
   virtual const FeatureTransform& transform() const = 0;  // Target::kTrees
   virtual size_t outputs() const = 0;

@@ -351,4 +351,25 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   return parameters;
 }
 
+double GradientBoosting::MostNodes(const ModelSpec& spec, double rows) {
+  const Result<BoostingParameters> parameters = ParametersOf(spec);
+  if (!parameters.ok() || parameters->booster == BoostingParameters::Booster::kLinear) {
+    return 0;
+  }
+  const auto setting = [&](std::string_view name, double unless_given) {
+    for (const auto& [known, value] : parameters->settings) {
+      unless_given = known == name ? std::strtod(value.c_str(), nullptr) : unless_given;
+    }
+    return unless_given;
+  };
+  constexpr double kDefaultDepth = 6, kDeepest = 1'000;
+  const double depth = setting("max_depth", kDefaultDepth);
+  const double most_leaves = setting("max_leaves", 0);
+  double leaves = std::max(rows, 1.0);
+  leaves = depth > 0 ? std::min(leaves, std::exp2(std::min(depth, kDeepest))) : leaves;
+  leaves = most_leaves > 0 ? std::min(leaves, most_leaves) : leaves;
+  return (2 * leaves - 1) * std::max(1.0, setting("num_parallel_tree", 1)) *
+         static_cast<double>(parameters->raw_outputs) * std::max(1, parameters->rounds);
+}
+
 }  // namespace sluice::models

@@ -31,7 +31,12 @@ Result<std::string> ReadTemplate(const std::string& path) {
 Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,
                                                        TrainingJobsOn training_jobs,
                                                        PodLogins pod_login) {
-  auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
+  executor::LocalCluster::Options local = ClusterOptions(config);
+  if (of_gateway) {
+    ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
+    local.slots.shared_by_roles = auth != Auth::kTrust;
+  }
+  auto cluster = std::make_unique<executor::LocalCluster>(std::move(local));
   const std::string room = executor::RoomNameOf(config.source);
   const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
   if (!served.ok()) {  // its jobs may take the whole machine

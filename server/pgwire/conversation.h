@@ -62,6 +62,8 @@ class Conversation {
     virtual void FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) = 0;
     // Whether SET sluice.name = value is allowed.
     virtual Status CheckSetting(std::string_view set) = 0;
+    // Whether so many bytes of rows may be held for the back end.
+    virtual Status MayKeep(size_t bytes) = 0;
     // The client is done, or has violated the protocol.
     virtual void Close() = 0;
   };
@@ -79,6 +81,8 @@ class Conversation {
   // The size of the client's message of which this, or a back end in this process, has only a part
   // yet; 0: there is none.
   size_t unfinished_bytes() const;
+  // The rows of a cursor or COPY that the back end has not been given yet.
+  size_t kept_bytes() const;
   bool statement_runs() const { return running_; }
   bool server_owes_answer() const { return !expected_.empty(); }
   // The server has announced that it closes the connection, and why.

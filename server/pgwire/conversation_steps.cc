@@ -271,6 +271,10 @@ void Conversation::Says(std::string_view bytes) {
     if (!notices.ok()) {
       return GiveUpKeeping(notices.status());
     }
+    const Status room = host_.MayKeep(kept_bytes());
+    if (!room.ok()) {
+      return GiveUpKeeping(room);
+    }
     heard = *std::move(notices);
     bytes = heard;
   }
@@ -283,6 +287,14 @@ void Conversation::Says(std::string_view bytes) {
     return;
   }
   host_.ToClient(bytes);
+}
+
+size_t Conversation::kept_bytes() const {
+  size_t bytes = keeping_.has_value() ? keeping_->rows.bytes() : 0;
+  for (const Step& step : steps_) {
+    bytes += step.kind == Step::Kind::kAsk ? step.text.size() : 0;
+  }
+  return bytes;
 }
 
 // There are more rows than are kept.

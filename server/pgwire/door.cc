@@ -64,7 +64,7 @@ class WireDoor final : public Door {
                .routes = routes_,
                .login_work = login_work_,
                .admits = std::move(parts.admits),
-               .unfinished = UnfinishedMessages(parts.message_bytes),
+               .role_bytes = RoleBytes(parts.message_bytes),
                .tickets = tickets_.get()},
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },

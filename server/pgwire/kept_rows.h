@@ -23,6 +23,7 @@ class KeptRows {
 
   // Whether the columns of the rows are known.
   bool has_columns() const { return !columns_.empty(); }
+  size_t bytes() const { return bytes_; }
   // The statements that create and fill the table, each of a moderate size.
   std::vector<std::string> Statements() const;
   // A SELECT of all rows.

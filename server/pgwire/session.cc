@@ -237,6 +237,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
       return;
     }
     self->conversation_->Says(bytes);
+    self->LowerKept();
     if (self->writing_client_) {
       self->to_take_ += bytes.size();
     } else if (self->line_ != nullptr) {
@@ -268,6 +269,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
       self->line_.reset();
       self->EndLoan();
       self->conversation_->Ended(status);
+      self->LowerKept();
       self->WaitForClient();
     });
   };
@@ -353,6 +355,16 @@ void WireSession::FindRoute(std::string sql, std::set<std::string, std::less<>> 
   }
 }
 
+void WireSession::LowerKept() {
+  if (kept_.has_value()) {
+    kept_->Lower(conversation_->kept_bytes());
+  }
+}
+
+Status WireSession::MayKeep(size_t bytes) {
+  return kept_.has_value() ? kept_->Set(bytes) : OkStatus();
+}
+
 Status WireSession::CheckSetting(std::string_view set) {
   return house_.service.CheckSetting(set);
 }
@@ -396,6 +408,7 @@ void WireSession::Close() {
   const bool guessed = std::exchange(password_under_way_, false);
   state_ = State::kClosed;
   unfinished_.reset();
+  kept_.reset();
   house_.before_login.Remove(before_login_);
   if (guessed) {
     CountFailure(Cancelled("the login ended before the server had answered the password"));

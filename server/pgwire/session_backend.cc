@@ -49,6 +49,7 @@ void WireSession::ReadServer() {
       client_.ExpectAnswer();
     }
     conversation_->FromServer({house_.buffer.data(), static_cast<size_t>(got)});
+    LowerKept();
     WaitForClient();
     if (writing_client_ || (borrower_ != nullptr && borrower_->writing())) {
       return;  // continues when the receiver has taken it

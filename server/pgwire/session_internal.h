@@ -22,11 +22,11 @@
 #include "server/pgwire/door.h"
 #include "server/pgwire/embedded/embedded_link_internal.h"
 #include "server/pgwire/login_work.h"
+#include "server/pgwire/role_bytes.h"
 #include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket_desk.h"
 #include "server/pgwire/tls_context_internal.h"
-#include "server/pgwire/unfinished_messages.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
 #include "server/statements/audit.h"
@@ -58,7 +58,7 @@ struct SessionHouse {
   LoginWork& login_work;
   std::function<Status()> admits;  // Door::Options
   ClientsBeforeLogin before_login = ClientsBeforeLogin();
-  UnfinishedMessages unfinished;
+  RoleBytes role_bytes;
   // By the process number that the client knows for its back end.
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow the session's back end.
@@ -109,6 +109,7 @@ class WireSession final : public Conversation::Host,
   void GiveUp() override;
   void FindRoute(std::string sql, std::set<std::string, std::less<>> prepared) override;
   Status CheckSetting(std::string_view set) override;
+  Status MayKeep(size_t bytes) override;
   void Close() override;
 
  private:
@@ -172,6 +173,7 @@ class WireSession final : public Conversation::Host,
   void SentToClient(bool ok);
   StatementRequest RequestOf(const OwnStatement& statement, bool transaction);
   void EndLoan();
+  void LowerKept();
 
   SessionHouse& house_;
   const bool local_;
@@ -192,8 +194,10 @@ class WireSession final : public Conversation::Host,
   std::unique_ptr<ScramServer> scram_;
   std::string server_key_;  // of the verifier
   std::optional<RoleUse::Session> counted_;
-  std::optional<UnfinishedMessages::Charge> unfinished_;  // since it has logged in
-  BackendSecret secret_;                                  // until it has logged in
+  // Since it has logged in.
+  std::optional<RoleBytes::Charge> unfinished_;
+  std::optional<RoleBytes::Charge> kept_;
+  BackendSecret secret_;  // until it has logged in
   std::shared_ptr<BackendConnection> backend_;
   std::unique_ptr<Conversation> conversation_;
   uint32_t process_ = 0;  // the back end's

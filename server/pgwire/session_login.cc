@@ -319,7 +319,8 @@ Status WireSession::Admitted(bool limited, int64_t backend) {
     return RecordLogin(counted.status());
   }
   counted_.emplace(*std::move(counted));
-  unfinished_.emplace(house_.unfinished, role);
+  unfinished_.emplace(house_.role_bytes, role);
+  kept_.emplace(house_.role_bytes, role);
   return RecordLogin(OkStatus(), backend);
 }
 

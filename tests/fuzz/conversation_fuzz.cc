@@ -46,6 +46,7 @@ class Peers final : public Conversation::Host {
   void FindRoute(std::string sql, std::set<std::string, std::less<>> /*prepared*/) override {
     routed_ = std::move(sql);
   }
+  Status MayKeep(size_t /*bytes*/) override { return OkStatus(); }
   Status CheckSetting(std::string_view set) override {
     return set.size() % 2 == 0 ? OkStatus() : InvalidArgument("odd");
   }

@@ -72,6 +72,7 @@ class EmbeddedDoor final : public Conversation::Host {
   void FindRoute(std::string sql, std::set<std::string, std::less<>> /*prepared*/) override {
     routed_ = std::move(sql);
   }
+  Status MayKeep(size_t /*bytes*/) override { return OkStatus(); }
   Status CheckSetting(std::string_view /*set*/) override { return OkStatus(); }
   void Close() override { closed_ = true; }
 

@@ -45,6 +45,21 @@ class MemoryLimitTest : public ::testing::Test {
   std::string script_;
 };
 
+// However few rows there are, each tree may have a leaf for each.
+TEST_F(MemoryLimitTest, TreesAreHeldAgainstIt) {
+  for (const char* const type : {"xgboost.gbtree", "xgboost.dart", "XGBRFClassifier"}) {
+    const auto plan =
+        Plan(type, "max_depth=64, num_parallel_tree=100000, train.num_boost_round=1000", kGibibyte);
+    EXPECT_EQ(plan.status().sqlstate(), "53200") << type << plan.status().ToString();
+    EXPECT_THAT(plan.status().message(), HasSubstr("--memory-limit is 1.0 GB"));
+    EXPECT_EQ(Place(plan.status()), "100000");
+  }
+  EXPECT_FALSE(Plan("xgboost.gbtree", "max_depth=0, train.num_boost_round=100000", kGibibyte).ok());
+  EXPECT_TRUE(Plan("xgboost.gbtree", "train.num_boost_round=50000", kGibibyte).ok());
+  EXPECT_TRUE(Plan("xgboost.gblinear", "train.num_boost_round=100000", kGibibyte).ok());
+  EXPECT_TRUE(Plan("xgboost.gbtree", "max_depth=64, train.num_boost_round=1000", kGibibyte).ok());
+}
+
 TEST_F(MemoryLimitTest, LayersAreHeldAgainstIt) {
   const AllocationMeter meter;
   const auto plan = Plan("DNNClassifier", "model.hidden_units=[65536,65536]", kGibibyte);

@@ -6,6 +6,7 @@
 #include <future>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "executor/processes/slot_arbiter.h"
@@ -26,8 +27,9 @@ class MemoryPlaceTest : public ::testing::Test {
     options.autoscaler.hysteresis_seconds = 0;
     return options;
   }
-  Taken Take(int64_t bytes) {
-    return MemoryPlace::Take(arbiter_, {"job 1", bytes, 0}, stop_.get_token(), [this] {
+  Taken Take(int64_t bytes) { return Take(arbiter_, "ann", bytes); }
+  Taken Take(SlotArbiter& arbiter, const std::string& owner, int64_t bytes) {
+    return MemoryPlace::Take(arbiter, {"job 1", owner, bytes, 0}, stop_.get_token(), [this] {
       waiting_ = true;
       waiting_.notify_all();
     });
@@ -100,6 +102,22 @@ TEST_F(MemoryPlaceTest, ItNeedsNoSlot) {
   granted.get_future().wait();
   EXPECT_TRUE(Take(kAll / 2).ok());
   arbiter_.Leave(job);
+}
+
+// Where roles log in, none keeps the others out.
+TEST_F(MemoryPlaceTest, ARoleHasAtMostHalf) {
+  SlotArbiter::Options options = Machine();
+  options.shared_by_roles = true;
+  SlotArbiter arbiter(options);
+  EXPECT_EQ(Take(arbiter, "ann", kAll / 2 + 1).status().sqlstate(), "53200");
+  Taken first = Take(arbiter, "ann", kAll / 4);
+  Taken second = Take(arbiter, "ann", kAll / 4);
+  ASSERT_TRUE(first.ok() && second.ok());
+  auto third = std::async(std::launch::async, [&] { return Take(arbiter, "ann", kAll / 8); });
+  waiting_.wait(false);
+  EXPECT_TRUE(Take(arbiter, "bob", kAll / 2).ok());
+  first->reset();
+  EXPECT_TRUE(third.get().ok());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "catalog/catalog.h"
+#include "catalog/model_store.h"
 #include "executor/executor.h"
 #include "models/model.pb.h"
 #include "parser/parser.h"
@@ -97,6 +99,13 @@ TEST_F(DriftTest, EvaluateTellsIt) {
               Contains(HasSubstr("a is unlike the training's: 100 % outside of 0 to 96, shifted")));
 }
 
+TEST_F(DriftTest, EvaluateTellsThatItsRowsAreTheTrainings) {
+  constexpr char kTold[] = "the model was trained on this select";
+  EXPECT_THAT(Run("SELECT a, b, c, y FROM t TO EVALUATE m").notices, Contains(HasSubstr(kTold)));
+  EXPECT_THAT(Run("SELECT a, b, c, y FROM t WHERE a > 3 TO EVALUATE m").notices,
+              Not(Contains(HasSubstr(kTold))));
+}
+
 TEST_F(DriftTest, TheReportHasARowForEachColumnAndNeedsNoLabel) {
   Make("next", 200, "i % 97 AS a, CASE WHEN i % 2 = 0 THEN 9.0 END AS b, 'd' AS c");
   const RecordingSink sink =
@@ -124,21 +133,25 @@ TEST_F(DriftTest, TreesTellIt) {
               Contains(HasSubstr("a is unlike the training's: 100 % outside")));
 }
 
-// What a stored plan says of the training is not believed.
-TEST(Drift, UnusableSpreadsAreUnknown) {
-  models::FeaturePlan plan;
+// What a stored plan says of the training may be anything.
+TEST_F(DriftTest, UnusableSpreadsAreUnknown) {
+  Make("beyond", 100, "i + 500 AS a, i % 13 / 2.0 AS b, 'c1' AS c");
+  EXPECT_THAT(NoticesOf("beyond"), Contains(HasSubstr("a is unlike the training's")));
+  catalog::ModelVersion version = catalog_->models().Find("", "m", std::nullopt).value();
+  const std::string weights = catalog_->models().LoadWeights(version).value();
+  plan::TrainPlan plan;
+  ASSERT_TRUE(plan.ParseFromString(version.plan));
+  models::InputColumn* input = plan.mutable_model()->mutable_features()->mutable_inputs(0);
+  ASSERT_EQ(input->name(), "a");
   for (const std::vector<double>& bounds :
-       {std::vector<double>{2, 1}, {1, 1}, {NAN, 1}, {1, 2, 3}}) {
-    models::InputColumn* input = plan.add_inputs();
-    input->set_name("x");
-    input->mutable_spread()->mutable_bounds()->Add(bounds.begin(), bounds.end());
-    input->mutable_spread()->add_shares(0.4);
-    input->mutable_spread()->add_shares(0.5);
-  }
-  plan.add_inputs()->set_name("elsewhere");
-  for (const ColumnDrift& column : Drift(plan, {"x"}).Columns()) {
-    EXPECT_EQ(column.column, "x");
-    EXPECT_FALSE(column.numbers.has_value());
+       {std::vector<double>{2, 1}, {1, 1}, {NAN, 1}, {1, 2, 3}, {}}) {
+    models::NumberSpread* spread = input->mutable_spread();
+    spread->mutable_bounds()->Assign(bounds.begin(), bounds.end());
+    const std::vector<double> shares = {0.4, 0.5};
+    spread->mutable_shares()->Assign(shares.begin(), shares.end());
+    version.plan = plan.SerializeAsString();
+    ASSERT_TRUE(catalog_->models().Put(version, weights, false).ok());
+    EXPECT_THAT(NoticesOf("beyond"), Not(Contains(HasSubstr("a is unlike the training's"))));
   }
 }
 

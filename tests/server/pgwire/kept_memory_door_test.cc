@@ -260,5 +260,24 @@ TEST_F(KeptMemoryTest, UnfinishedMessagesOfAUserHaveALimit) {
   EXPECT_THAT(whole.ReadUntil("SELECT 1"), HasSubstr("SELECT 1"));
 }
 
+// They wait in the gateway until the prediction has ended. A role has half of 256 MiB.
+TEST_F(KeptMemoryTest, RowsForACopyHaveALimit) {
+  ASSERT_EQ(Psql("SELECT x, y FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y "
+                 "INTO m;",
+                 "-o /dev/null -q -v ON_ERROR_STOP=1")
+                .exit_code,
+            0);
+  const auto copy = [](int rows) {
+    return fmt::format(
+        "COPY (SELECT x, printf('%.*c', 1000000, 'z') AS z FROM points WHERE id <= "
+        "{} TO PREDICT y USING m) TO STDOUT;\n",
+        rows);
+  };
+  EXPECT_THAT(Psql(copy(150)).output.substr(0, 1000), HasSubstr("53200"));
+  const std::string twice = Psql(copy(150) + copy(60) + copy(60) + "SELECT 'after';", "-At").output;
+  EXPECT_GT(twice.size(), 120'000'000U);
+  EXPECT_THAT(twice.substr(twice.size() - 100), HasSubstr("after"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,10 +1,10 @@
-#include "server/pgwire/unfinished_messages.h"
+#include "server/pgwire/role_bytes.h"
 
 #include <fmt/core.h>
 
 namespace sluice::server::pgwire {
 
-Status UnfinishedMessages::Charge::Set(size_t bytes) {
+Status RoleBytes::Charge::Set(size_t bytes) {
   constexpr size_t kSmall = size_t{64} << 10;  // as much as one read: not worth a count
   bytes = bytes <= kSmall ? 0 : bytes;
   if (bytes == bytes_) {
@@ -18,11 +18,13 @@ Status UnfinishedMessages::Charge::Set(size_t bytes) {
   const size_t of_role = bytes + (known == all_.of_role_.end() ? 0 : known->second);
   if (all_.total_ + bytes > all_.most_ || of_role > all_.most_ - all_.total_ - bytes) {
     return ResourceExhausted(
-               fmt::format("a message of {} bytes, while the unfinished messages of all sessions "
-                           "may take {}, and those of one role no more than is left for others",
+               fmt::format("{} bytes are to be held for this session; for all sessions together {} "
+                           "may be, and for a role no more than is left for the others",
                            bytes, all_.most_))
         .SqlState("53200")
-        .Hint("smaller messages, fewer at a time, or a gateway with a larger --memory-limit");
+        .Hint(
+            "smaller messages, predictions into a table, fewer at a time, or a larger "
+            "--memory-limit");
   }
   all_.of_role_[role_] = of_role;
   all_.total_ += bytes;
@@ -30,7 +32,13 @@ Status UnfinishedMessages::Charge::Set(size_t bytes) {
   return OkStatus();
 }
 
-void UnfinishedMessages::Charge::Drop() {
+void RoleBytes::Charge::Lower(size_t bytes) {
+  if (bytes < bytes_) {
+    [[maybe_unused]] const Status fewer = Set(bytes);  // fits
+  }
+}
+
+void RoleBytes::Charge::Drop() {
   if (bytes_ == 0) {
     return;
   }

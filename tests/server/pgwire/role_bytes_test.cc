@@ -1,4 +1,4 @@
-#include "server/pgwire/unfinished_messages.h"
+#include "server/pgwire/role_bytes.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-TEST(UnfinishedMessages, ARoleHasNoMoreThanIsLeftForOthers) {
-  UnfinishedMessages all(100 * kMiB);
-  UnfinishedMessages::Charge ann(all, "ann");
-  UnfinishedMessages::Charge ann_too(all, "ann");
-  UnfinishedMessages::Charge bob(all, "bob");
+TEST(RoleBytes, ARoleHasNoMoreThanIsLeftForOthers) {
+  RoleBytes all(100 * kMiB);
+  RoleBytes::Charge ann(all, "ann");
+  RoleBytes::Charge ann_too(all, "ann");
+  RoleBytes::Charge bob(all, "bob");
   EXPECT_FALSE(ann.Set(51 * kMiB).ok());
   EXPECT_TRUE(ann.Set(30 * kMiB).ok());
   EXPECT_EQ(ann_too.Set(21 * kMiB).sqlstate(), "53200");
@@ -20,11 +20,11 @@ TEST(UnfinishedMessages, ARoleHasNoMoreThanIsLeftForOthers) {
   EXPECT_TRUE(bob.Set(25 * kMiB).ok());
 }
 
-TEST(UnfinishedMessages, WhatIsReadOrClosedCountsNoMore) {
-  UnfinishedMessages all(100 * kMiB);
-  UnfinishedMessages::Charge ann(all, "ann");
+TEST(RoleBytes, WhatIsReadOrClosedCountsNoMore) {
+  RoleBytes all(100 * kMiB);
+  RoleBytes::Charge ann(all, "ann");
   {
-    UnfinishedMessages::Charge gone(all, "ann");
+    RoleBytes::Charge gone(all, "ann");
     EXPECT_TRUE(gone.Set(50 * kMiB).ok());
     EXPECT_FALSE(ann.Set(kMiB).ok());
     EXPECT_TRUE(gone.Set(0).ok());
@@ -35,9 +35,9 @@ TEST(UnfinishedMessages, WhatIsReadOrClosedCountsNoMore) {
   EXPECT_TRUE(ann.Set(50 * kMiB).ok());
 }
 
-TEST(UnfinishedMessages, SmallOnesAreNotCounted) {
-  UnfinishedMessages none(0);
-  UnfinishedMessages::Charge ann(none, "ann");
+TEST(RoleBytes, SmallOnesAreNotCounted) {
+  RoleBytes none(0);
+  RoleBytes::Charge ann(none, "ann");
   EXPECT_TRUE(ann.Set(64 << 10).ok());
   EXPECT_FALSE(ann.Set((64 << 10) + 1).ok());
 }
