@@ -57,8 +57,7 @@ Result<std::string> FolderIn(const std::string& root, const std::string& name) {
   const fs::path within = folder.lexically_relative(base);
   if (error || within.empty() || *within.begin() == ".." || within == ".") {
     return Status(Code::kPermissionDenied,
-                  fmt::format("'{}' is no folder in '{}', where checkpoints are kept", name,
-                              base.string()))
+                  fmt::format("'{}' is not inside the folder where checkpoints are kept", name))
         .Hint("a name without a path will do, such as that of the model");
   }
   return folder.string();
