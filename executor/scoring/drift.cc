@@ -62,6 +62,13 @@ std::optional<ColumnDrift::Numbers> CompareNumbers(const models::NumberSpread& s
   return found;
 }
 
+// Of rows of the same distribution some are outside, too: with n in training 2 of n + 1 on average.
+bool IsMoreThanChance(int64_t outside, int64_t rows, int64_t trained) {
+  const double by_chance =
+      2.0 * static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(trained, 0) + 1);
+  return static_cast<double>(outside) > by_chance + 3 * std::sqrt(by_chance) + 1;
+}
+
 void Merge(const ColumnDrift::Cells& cells, ColumnDrift::Cells* to) {
   if (to->count == 0) {
     to->first = cells.first;
@@ -169,6 +176,7 @@ std::vector<ColumnDrift> Drift::Columns() const {
     }
     if (drift.numbers.has_value()) {
       drift.numbers->outside_share = Share(count.outside, rows_);
+      drift.numbers->outside = IsMoreThanChance(count.outside, rows_, input.spread->sampled());
     }
     columns.push_back(std::move(drift));
   }

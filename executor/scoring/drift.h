@@ -32,6 +32,7 @@ struct ColumnDrift {
   struct Numbers {
     double lowest = 0, highest = 0;  // in training
     double outside_share = 0;        // of all rows: below `lowest` or above `highest`
+    bool outside = false;            // more of them than chance explains
     double mean = 0, trained_mean = 0;
     double stability_index = 0;  // models::StabilityIndex, over tenths of the training's
     bool shifted = false;        // the index is above 0.2, and than chance explains

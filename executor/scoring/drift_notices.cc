@@ -45,7 +45,7 @@ std::vector<std::string> Differences(const ColumnDrift& column) {
         fmt::format("{:.3g} % NULL, which it never was", 100 * column.null_share));
   }
   if (const auto& numbers = column.numbers; numbers.has_value()) {
-    if (numbers->outside_share >= kWorthTelling) {
+    if (numbers->outside && numbers->outside_share >= kWorthTelling) {
       differences.push_back(fmt::format("{:.3g} % outside of {:.6g} to {:.6g}",
                                         100 * numbers->outside_share, numbers->lowest,
                                         numbers->highest));

@@ -87,6 +87,12 @@ TEST_F(DriftTest, AShiftInsideTheRange) {
   EXPECT_THAT(notices, Not(Contains(HasSubstr("b is unlike"))));
 }
 
+// Of 300 rows of the same distribution one or two are outside of what a sample of 1,000 showed.
+TEST_F(DriftTest, AFewRowsOutsideAreChance) {
+  Make("edge", 300, "CASE WHEN i < 3 THEN 97 ELSE i % 97 END AS a, i % 13 / 2.0 AS b, 'c1' AS c");
+  EXPECT_THAT(NoticesOf("edge"), Not(Contains(HasSubstr("unlike"))));
+}
+
 // A row or two are always unlike a thousand.
 TEST_F(DriftTest, AFewRowsAreNotJudged) {
   Make("few", 19, "1000 AS a, NULL AS b, 'c1' AS c");
